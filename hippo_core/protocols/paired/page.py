@@ -30,7 +30,7 @@ def summary(run: PairedRun) -> str:
         parts.append(f"{len(broken)} of {len(run.rows)} answers could not be judged, by what an agent did or left: {items}.")
     # a task has no answer, and its error is its verdict
     asked = run.rows[~run.rows["type"].isin([name for name, made in ITEMS.items() if issubclass(made, Shell)])]
-    failed = asked["error"].astype(str)[lambda said: said.ne("")]
+    failed = asked["error"].astype(str)[lambda error: error.ne("")]
     if len(failed):
         often = in_markdown(failed.value_counts().index[0])
         parts.append(f"{len(failed)} of {len(run.rows)} answers are errors and count as failures; most often: {often}")
