@@ -28,7 +28,7 @@ def tokenizer():
 
 def test_text_is_learnt_and_other_text_is_not(tokenizer):
     validated = []
-    vector, curve = stories.learn(SHAPE, stories.tokens_of(tokenizer, KIND), 2.0, 1, lambda v: (validated.append(v.clone()), 0.5)[1])
+    vector, curve = stories.learn(SHAPE, stories.tokens_of(tokenizer, KIND), 1.2, 1, lambda v: (validated.append(v.clone()), 0.5)[1])
     mine, other = (stories.asked(SHAPE, vector, tokenizer, texts)["bits_per_byte"] for texts in (KIND[:9], ["zebra quiz; 93 xylophones"]))
     assert curve[-1]["step"] > 10 and mine < 1.0 < 4.0 < other
     assert len(validated) == len(curve) and torch.equal(validated[-1], vector) and {look["validation"] for look in curve} == {0.5}
