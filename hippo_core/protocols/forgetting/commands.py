@@ -28,9 +28,10 @@ def examine(
     paths = [checkpoint] if checkpoint.is_file() else sorted(checkpoint.glob("phase_*.safetensors"))
     if not paths:
         raise LabError(f"no checkpoint of a phase at {checkpoint}: expected phase_N.safetensors; `hippo run forgetting` writes them")
+    phases = sorted(map(read_phase, paths), key=lambda phase: phase.phase)
     print(f"{split} items; accuracy: mean [least to most] of the initialisations\n")
     print("| after phase | learnt last | task | items | nats a token | accuracy |\n|--:|---|---|--:|--:|---|")
-    for phase in sorted(map(read_phase, paths), key=lambda phase: phase.phase):
+    for phase in phases:
         for task in tasks or phase.tasks:
             name, items, nats, right = examined(phase, task, split)
             means = [f"{sum(nats) / len(nats):.3f}", f"{sum(right) / len(right):.3f} [{min(right):.3f} to {max(right):.3f}]"]
