@@ -16,7 +16,7 @@ SELECTED = $(SEEDS:%=--seed %) $(SIZES:%=--size %)
 export MALLOC_MMAP_THRESHOLD_ := 33554432
 export MALLOC_TRIM_THRESHOLD_ := 268435456
 
-.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan preflight watch report consolidation-gate lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale clean
+.PHONY: help setup models datasets base-model memory memory-weights base-model-adapter abstention confidence base-model-card eval-baselines grid grid-plan preflight watch report consolidation-gate lab dashboard example lint test test-faults mutants peers bench bench-grid bench-scale stories linear scaling clean
 
 help: ## list these commands
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -129,6 +129,13 @@ bench-grid: .venv/.ready ## what a cell costs besides its work, and the smoke gr
 
 bench-scale: .venv/.ready ## plan and resume a grid of 1,000 cells, report 10,000 records, all of them made up (some five minutes)
 	@$(BIN)/python benchmarks/grid/scale.py
+
+stories linear scaling: .venv/.ready
+	@$(LAB) $@ $(ARGS)
+
+stories: ## learn TinyStories, variants and seeds beside each other (ARGS='5 --variant fc2=256 --seeds 3'); needs HIPPO_DATA
+linear: ## learn linear functions from examples in the context (ARGS='6 --dimensions 3'); six minutes
+scaling: ## fit the law of scaling to a small grid of runs on TinyStories (ARGS='--seeds 2'); ten minutes; needs HIPPO_DATA
 
 clean: ## remove caches and generated data; records, reports, weights and .venv stay
 	@rm -rf data/generated .pytest_cache .ruff_cache .hypothesis .ipynb_checkpoints

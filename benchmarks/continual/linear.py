@@ -1,7 +1,7 @@
 """What a small transformer learns from examples in its context: linear functions y = w x that it has never seen, by the number of examples
 (Garg et al. 2022, arXiv 2208.01066, at a tiny size); a line a number.
 
-python -m benchmarks.continual.linear [MINUTES] [--dimensions 3] [--fc1 128] [--fc2 128] [--sort 8] [--seed 1337]
+.venv/bin/hippo linear [MINUTES] [--dimensions 3] [--fc1 128] [--fc2 128] [--sort 8] [--seed 1337]
 
 A sequence is x1 y1 ... xk yk with w and all x drawn from N(0, 1); every y is predicted at its x. Beside it stand least squares on the same
 examples (of minimal norm while they are too few), which is the best that there is, and the model with the examples of another function,

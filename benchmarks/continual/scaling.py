@@ -1,7 +1,7 @@
 """How a held-out loss falls with the size of a model and with the text that it learnt from: a small grid of both, each cell one pass
 through the first D tokens of TinyStories, and the law of scaling that fits it (scaling_law.py); a line a run.
 
-python -m benchmarks.continual.scaling [--seeds 2] [--out FOLDER]       (needs HIPPO_DATA)
+.venv/bin/hippo scaling [--seeds 2] [--out FOLDER]       (needs HIPPO_DATA)
 
 Models have two layers and widths of 16 to 96, sequences of 64, a vocabulary of 512; N counts all weights, D are 102,400 to 819,200 tokens:
 of fewer the loss falls of a sudden (50 steps are too few), and no law fits.

@@ -1,5 +1,6 @@
 """The commands of `hippo`. Each parses its words and calls one function; heavy modules are imported when needed."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -258,6 +259,23 @@ def bench() -> None:
     for script in [*sorted(folder.glob("*.py")), *of_memory]:
         if code := subprocess.run([sys.executable, str(script)], cwd=root(), check=False).returncode:
             raise typer.Exit(code)
+
+
+def _of_benchmark(name: str, text: str) -> None:
+    """The command `name`: the module of benchmarks/continual, which reads all words, `--help` too."""
+
+    def passed_on(context: typer.Context) -> None:
+        called = [sys.executable, "-m", f"benchmarks.continual.{name}", *context.args]
+        search = os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
+        raise typer.Exit(subprocess.run(called, env=os.environ | {"PYTHONPATH": search}, check=False).returncode)
+
+    everything: Any = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    app.command(name, cls=OfCheckout, context_settings=everything, help=text)(passed_on)
+
+
+_of_benchmark("stories", "Learn TinyStories: variants and seeds beside each other, at matched loss and beside published numbers.")
+_of_benchmark("linear", "Learn linear functions from examples in the context, beside least squares.")
+_of_benchmark("scaling", "Fit the law by which a loss falls with weights and tokens, from a small grid of runs on TinyStories.")
 
 
 @records_app.command()

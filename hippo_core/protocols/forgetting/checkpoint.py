@@ -1,13 +1,18 @@
-"""Where a course of phases stands, as one file of safetensors that is written whole or not at all; a killed run goes on from it."""
+"""Where a course of phases stands, as one file of safetensors that is written whole or not at all; a killed run goes on from it. And
+what models had learnt after a phase, one file each, which a record keeps."""
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.forgetting.learner import Learner
 from hippo_core.protocols.forgetting.learners.base import ContinualLearner
+from hippo_core.protocols.forgetting.transformer import TransformerShape
 from hippo_core.training.kept_tensors import read, write
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -69,3 +74,55 @@ def resume(path: Path, learner: Learner, method: ContinualLearner) -> TrainingSt
         if f"step.{model}" in tensors:
             learner.optimizer.state[vector] = {name: tensors[f"{name}.{model}"] for name in MOMENTS}
     return state
+
+
+@dataclass(frozen=True)
+class PhaseCheckpoint:
+    """What models had learnt after a phase.
+
+    Args:
+        model: the preset, as parameters name it; `shape`: its sizes, with the variant.
+        method: against forgetting.
+        phase: phases that were over, from 1.
+        tasks: those of the course, in order of learning.
+        seeds: of the models.
+        control, subset: of the items, as in the parameters.
+        weights_of: of each task the index of the weights that answer it; other tasks are answered by the first.
+        weights: float32, `(models, weights)` each.
+    """
+
+    model: str
+    method: str
+    phase: int
+    tasks: Sequence[str]
+    seeds: Sequence[int]
+    control: Any
+    subset: float
+    weights_of: Mapping[str, int]
+    shape: TransformerShape
+    weights: Sequence[torch.Tensor]
+
+    def answering(self, task: str) -> torch.Tensor:
+        """The weights that answer a task of this name, `(models, weights)`."""
+        return self.weights[self.weights_of.get(task, 0)]
+
+
+def keep_phase(path: Path, phase: int, learner: Learner, method: ContinualLearner) -> None:
+    """Write what was learnt after so many phases, from 1. Weights that answer several tasks are written once."""
+    names, settings = [task.name for task in learner.corpus.tasks], method.settings
+    weights, weights_of = [method.vectors(phase - 1)], {}
+    for task, name in enumerate(names):
+        own = method.vectors(task)
+        weights_of[name] = next((index for index, known in enumerate(weights) if torch.equal(known, own)), len(weights))
+        weights += [own] * (weights_of[name] == len(weights))
+    facts = {"model": settings.model, "method": method.name, "phase": phase, "tasks": names, "seeds": list(learner.seeds)}
+    facts |= {"control": settings.control, "subset": settings.subset, "weights_of": weights_of, "shape": asdict(learner.shape)}
+    write(path, {f"weights.{index}": vectors for index, vectors in enumerate(weights)}, {"phase": json.dumps(facts)})
+
+
+def read_phase(path: Path) -> PhaseCheckpoint:
+    """What was learnt after a phase. LabError where the file is damaged or no checkpoint of a phase."""
+    tensors, facts = read(path, {"phase"}, "expected a checkpoint of a phase, phase_N.safetensors of a record of `hippo run forgetting`")
+    about = json.loads(facts["phase"])
+    shape = TransformerShape(**about.pop("shape"))
+    return PhaseCheckpoint(**about, shape=shape, weights=[tensors[f"weights.{index}"] for index in range(len(tensors))])

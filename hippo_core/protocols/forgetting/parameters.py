@@ -43,6 +43,7 @@ class ForgettingParameters(Parameters):
     decay: Annotated[float, Field(ge=0)] = 0.1
     bf16: bool = False  # linear layers multiply in bfloat16: a fifth quicker on a processor that can
     compiled: bool = False  # steps are translated for this processor (torch.compile): half as quick again with bf16, after some 20 s
+    checkpoint_mb: Annotated[int, Field(ge=0)] = 32  # MB of checkpoints of phases that a record keeps, the latest; 0: none
     split: Literal["test", "val"] = "test"
 
 

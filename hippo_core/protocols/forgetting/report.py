@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from hippo_core.protocols.forgetting.figures import figure, kept_figure
-from hippo_core.protocols.forgetting.table import LEVELS, matched, matrix, spent, summaries
+from hippo_core.protocols.forgetting.table import LEVELS, learnt, matched, matrix, spent, summaries
 from hippo_core.results.criteria.tables import TableRows
 from hippo_core.results.figures import drawing
 from hippo_core.results.formatting import NONE, missing, share, span
@@ -72,13 +72,15 @@ def _comparison(cells: Sequence[Frame], named: Sequence[str]) -> Section:
             for name in (RIGHT, KEPT):
                 apart = NONE if number == plain else shown(own - by_cell[plain], name, sign=True)
                 line[f"{SHOWN[name]}, less that of none"] = apart
-        lines.append(line | {"initialisations": str(len(own))})
+        earlier = learnt(cells[number]).iloc[:, :-1].to_numpy(bool)
+        lines.append(line | {"kept rests on": f"{earlier.sum()} of {earlier.size}", "initialisations": str(len(own))})
     sentence = (
         "Best first. rank: by average accuracy among the cells with the same initialisation, median (least to most). Means over "
         "initialisations (95% interval) from ten of them on, else [least to most]; differences from the plain model are paired by "
         "initialisation. kept: of the accuracy on "
         "earlier tasks just after their own phases the share that is left after the last. It and both forgettings count the tasks that "
-        "were learnt to 99% in their own phase; the average accuracy counts all. An answer is right as a whole or not at all."
+        "were learnt to 99% in their own phase, which kept rests on (tasks before the last, initialisation by initialisation); the average "
+        "accuracy counts all. An answer is right as a whole or not at all."
     )
     return Section("Tasks in sequence", sentence, table=pd.DataFrame(lines))
 

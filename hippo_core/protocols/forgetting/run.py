@@ -34,6 +34,7 @@ LEARNT = 0.99  # of the validation answers: from there on a task counts as learn
 EVERY = 10  # steps from one evaluation to the next
 SOME = 64  # items by which an evaluation judges the training loss, and what is left of an earlier task
 SAVED_EVERY = 20.0  # seconds
+PHASE = "phase_{}.safetensors"
 DRY_STEPS, DRY_MODELS = 20, 2
 AT_LEVELS = [name for name in COLUMNS if "_at_" in name]
 
@@ -84,6 +85,7 @@ class Course:
             accuracies: Any = last.groupby("task", sort=False)["accuracy"].mean()
             shares = ", ".join(f"{task} {share:.2f}" for task, share in accuracies.items())
             self.say(f"phase {state.phase + 1} ({max(state.steps)} steps, {state.seconds:.0f} s): {shares}")
+            self.keep_phase(state.phase + 1)
             state = self.arrived(state.phase + 1, rows)
             self.keep(state)
         self.bar.refresh()  # it draws ten times a second at most, and a last step may fall between
@@ -93,6 +95,16 @@ class Course:
         """Write where the course stands."""
         state.curve = seal(self.curve)
         checkpoint.keep(self.file, state, self.learner, self.method)
+
+    def keep_phase(self, phase: int) -> None:
+        """Write the checkpoint of a phase that is over; the oldest go while all are larger than the parameters allow."""
+        if not (most := self.parameters.checkpoint_mb * 1_000_000):
+            return
+        checkpoint.keep_phase(self.folder / PHASE.format(phase), phase, self.learner, self.method)
+        kept = [path for number in range(1, phase + 1) if (path := self.folder / PHASE.format(number)).exists()]
+        while sum(path.stat().st_size for path in kept) > most:
+            kept[0].unlink()
+            self.say(f"{kept.pop(0).name} is not kept: checkpoints may have {self.parameters.checkpoint_mb} MB (checkpoint_mb=)")
 
     def cut_curve(self, state: TrainingState) -> None:
         """Leave of the curve what stood there at the checkpoint. LabError where that is not as it was written."""
@@ -202,7 +214,7 @@ class Course:
 
 def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """Go through the phases; the rows. A killed run of the same parameters and code goes on where it stopped. The record gets the
-    curve (`curve.jsonl`)."""
+    curve (`curve.jsonl`) and the checkpoints of phases (`phase_1.safetensors` ...)."""
     values = {name: value for name, value in cell.parameters.values().items() if name != "threads"}
     learner = find_member(learners.__name__, cell.parameters.method, "method").module
     code = {name: sha256(path) for name, path in closure([__name__, learner]).items()}
@@ -210,7 +222,8 @@ def forget(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     course = Course(cell.parameters, folder, say, bar=not cell.parameters.record_dir)  # where a person waits, and not the runner of a grid
     with course.bar:
         rows = course.run()
-    shutil.copyfile(course.curve, cell.record / course.curve.name)
+    for path in (course.curve, *sorted(folder.glob(PHASE.format("*")))):
+        shutil.copyfile(path, cell.record / path.name)
     remove_made(folder)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 

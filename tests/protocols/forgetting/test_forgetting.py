@@ -79,6 +79,8 @@ def test_its_sentence_and_report_name_what_was_kept_and_what_was_not_learnt():
     kept, right = (comparison.table[f"{name}, less that of none"].tolist() for name in ("kept", "average accuracy"))
     assert kept[0].startswith("+0.47") and right[0].startswith("+0.30") and kept[1] == right[1] == "–"
     assert comparison.table["rank"].tolist() == ["1 (1 to 1)", "2 (2 to 2)"]
+    assert comparison.table["kept rests on"].tolist() == ["4 of 4", "4 of 4"]
+    assert sections(rows_of(known=(True, False, True)))[1].table["kept rests on"].tolist() == ["2 of 4"]
     assert took.table["learnt by"].tolist()[:3] == ["2 of 2", "2 of 2", "0 of 2"]
     assert all(section.figure.startswith(b"\x89PNG") for section in own)
     assert [(section.title, section.group) for section in own] == [("none", "After each phase"), ("replay", "After each phase")]

@@ -2,17 +2,21 @@
 
 import json
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from hippo_core.discovery import members
 from hippo_core.errors import LabError
 from hippo_core.files import made_folder
 from hippo_core.protocols.forgetting import learner, learners, run, transformer
+from hippo_core.protocols.forgetting.checkpoint import read_phase
+from hippo_core.protocols.forgetting.commands import app, examined
 from hippo_core.protocols.forgetting.learners import forever
 from hippo_core.protocols.forgetting.tasks import TaskBatch
 from hippo_core.protocols.forgetting.transformer import PRESETS, TransformerShape, initial, load_shape, logits
@@ -277,6 +281,42 @@ def test_a_checkpoint_of_another_shape_and_one_that_is_damaged(course):
         here.file.write_bytes(damaged)
         with pytest.raises(LabError, match="is damaged"):
             course(inits=1).run()
+
+
+def test_a_checkpoint_of_a_phase_answers_as_its_models_did(course):
+    """An update a task from the second phase on; also by the command, of a task that they never learnt."""
+    here = course(method="lora", checkpoint_mb=1)
+    rows = pd.DataFrame(here.run()).set_index(["phase", "task", "init"]).sort_index()
+    for number in (1, 2):
+        phase = read_phase(here.folder / f"phase_{number}.safetensors")
+        assert (phase.phase, phase.tasks) == (number, ["majority", "copy"])
+        assert len(phase.weights) == number
+        for task in phase.tasks:
+            name, items, nats, right = examined(phase, task, "val")
+            assert (name, items) == (task, len(here.corpus.items(0 if task == "majority" else 1, "val")))
+            assert nats == pytest.approx(rows.loc[number, task]["loss"].tolist(), abs=1e-5)
+            assert right == rows.loc[number, task]["accuracy"].tolist()
+    page = CliRunner().invoke(app, [str(here.folder), "parity", "--split", "val"]).output
+    assert "| 1 | majority | parity | 64 |" in page and "| 2 | copy | parity | 64 |" in page
+    with pytest.raises(LabError, match="task squares has the token 104"):
+        examined(replace(phase, shape=replace(phase.shape, vocabulary=104)), "squares", "val")
+
+
+def test_the_latest_checkpoints_of_phases_are_kept_and_what_is_none_is_one_line(course, capsys):
+    here = course()
+    here.parameters = here.parameters.model_copy(update={"checkpoint_mb": 0})
+    here.keep_phase(1)
+    assert not here.folder.exists()
+    here.parameters, said = here.parameters.model_copy(update={"checkpoint_mb": 1}), []
+    here.say = said.append
+    here.learner.learn([torch.zeros(80_000) for _ in here.learner.seeds])  # .64 MB a phase
+    for phase in (1, 2):
+        made_folder(here.folder)
+        here.keep_phase(phase)
+    assert [path.name for path in here.folder.glob("phase_*")] == ["phase_2.safetensors"] and "phase_1.safetensors is not kept" in said[0]
+    (other := here.folder / "checkpoint.safetensors").write_bytes(b"none")
+    with pytest.raises(LabError, match=r"expected a checkpoint of a phase, phase_N\.safetensors"):
+        read_phase(other)
 
 
 @pytest.mark.parametrize("damaged", [b"", b'{"phase": 0', b'{"phase": 1}\n'])
