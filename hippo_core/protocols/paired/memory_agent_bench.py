@@ -3,6 +3,8 @@
 A file holds rows {"context": text, "questions": [...], "answers": [[...], ...], "metadata": {"source": name, ...}}, as JSON, JSON lines or
 parquet (Hu, Wang and McAuley 2025, arXiv 2507.05257). Two of its four competences are taken: conflict resolution (sources
 factconsolidation_*, where a later fact replaces an earlier one) and accurate retrieval (ruler_qa*, eventqa_*). The other two need a judge.
+
+Two rows are known by name, and read from `$HIPPO_DATA` with their checksums (hippo_core/text_files.py): `LISTED`.
 """
 
 import json
@@ -18,10 +20,13 @@ from hippo_core.files import new_folder, write_text
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.suite import PairedSuite, read_suite
 from hippo_core.text import normal_values
+from hippo_core.text_files import read_text
 
 CONFLICT, RETRIEVAL = "conflict-resolution", "accurate-retrieval"
 COMPETENCES = {"factconsolidation": CONFLICT, "ruler_qa": RETRIEVAL, "eventqa": RETRIEVAL}  # by how a source begins
 FACT = re.compile(r"(?m)^\s*\d+\.\s+(?=\S)")  # "12. The capital of ..."
+LISTED = {"factconsolidation_sh_6k": "factconsolidation-single", "factconsolidation_mh_6k": "factconsolidation-multi"}  # their questions
+POOL = "factconsolidation-facts"  # the context of both
 WORDS = 120  # of a note at most, where a context is no list of facts
 
 
@@ -80,6 +85,10 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
 
 
 def _rows(file: Path) -> list[Any]:
+    if (source := str(file)) in LISTED:
+        asked = [json.loads(line) for line in read_text(LISTED[source]).splitlines() if line.strip()]
+        texts = {"questions": [line["question"] for line in asked], "answers": [line["answers"] for line in asked]}
+        return [{"context": read_text(POOL), **texts, "metadata": {"source": source}}]
     try:
         if file.suffix == ".parquet":
             import pandas as pd
@@ -91,7 +100,9 @@ def _rows(file: Path) -> list[Any]:
         read = json.loads(text)
         return read if isinstance(read, list) else [read]
     except (OSError, ValueError, RecursionError, ImportError) as error:
-        raise LabError(f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet: {error}") from None
+        raise LabError(
+            f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet, or {' or '.join(LISTED)}: {error}"
+        ) from None
 
 
 def _notes(context: str) -> Iterator[str]:
