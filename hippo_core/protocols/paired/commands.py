@@ -52,11 +52,12 @@ def memory_agent_bench(
     file: Annotated[Path, typer.Argument(help="rows (.json, .jsonl, .parquet), or factconsolidation_sh_6k or _mh_6k (HIPPO_DATA)")],
     folder: Annotated[str, typer.Argument(help="a folder that is not there yet")],
     questions: Annotated[int, typer.Option(min=0, help="of each context at most; 0: all")] = 0,
+    numbers: Annotated[bool, typer.Option(help="keep the numbers of facts; without them their order says what is later")] = True,
 ) -> None:
     """Make a suite of MemoryAgentBench's rows: told once, asked many times (conflict resolution, accurate retrieval)."""
     from hippo_core.protocols.paired.memory_agent_bench import adapted
 
-    suite = adapted(file, folder, questions)
+    suite = adapted(file, folder, questions, numbers)
     print(f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts")
     print(f"ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`; human-note needs notes of yours")
 

@@ -51,8 +51,9 @@ class BenchRow(BaseModel):
         return self
 
 
-def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
-    """Write the suite of a file into a new folder, and read it; of each context so many questions at most, 0: all. LabError for a file that
+def adapted(file: Path, folder: str | Path, questions: int = 0, numbers: bool = True) -> PairedSuite:
+    """Write the suite of a file into a new folder, and read it; of each context so many questions at most, 0: all. `numbers`: whether facts
+    keep theirs, as in the benchmark; without them their order alone says what is later. LabError for a file that
     is not of the form, or holds nothing that is scored without a judge."""
     target = Path(folder).expanduser().absolute()
     if target.exists():
@@ -69,7 +70,7 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
         if competence is None:  # needs a judge
             continue
         world = f"context-{number}"
-        notes += [{"id": f"n{index}", "world": world, "text": text} for index, text in enumerate(_notes(row.context), start=1)]
+        notes += [{"id": f"n{index}", "world": world, "text": text} for index, text in enumerate(_notes(row.context, numbers), start=1)]
         for index, (question, answers) in enumerate(zip(row.questions, row.answers, strict=True), start=1):
             if not questions or index <= questions:
                 fields = {"question": question, "required_assertions": [list(dict.fromkeys(answers))], "tags": [competence, source]}
@@ -105,11 +106,12 @@ def _rows(file: Path) -> list[Any]:
         ) from None
 
 
-def _notes(context: str) -> Iterator[str]:
-    """The facts of a numbered list, one a note, each with its number, which says what is later; paragraphs cut into notes otherwise."""
-    begins = [match.start() for match in FACT.finditer(context)]
-    if len(begins) > 1:
-        yield from (" ".join(context[begin:end].split()) for begin, end in zip(begins, [*begins[1:], len(context)], strict=True))
+def _notes(context: str, numbers: bool) -> Iterator[str]:
+    """The facts of a numbered list, one a note, with or without its number, which says what is later; paragraphs cut into notes otherwise."""
+    facts = list(FACT.finditer(context))
+    if len(facts) > 1:
+        begins, ends = [fact.start() if numbers else fact.end() for fact in facts], [fact.start() for fact in facts[1:]]
+        yield from (" ".join(context[begin:end].split()) for begin, end in zip(begins, [*ends, len(context)], strict=True))
         return
     for paragraph in context.split("\n\n"):
         words = paragraph.split()

@@ -57,6 +57,8 @@ def success(suite):
 def test_each_context_is_taught_once_and_the_later_fact_is_right(tmp_path):
     suite = adapted(written(tmp_path, ROWS), tmp_path / "suite")
     assert [note.text for note in suite.by_world["context-1"]] == FACTS.splitlines()[1:]
+    bare = adapted(tmp_path / "rows.json", tmp_path / "bare", numbers=False)
+    assert [note.text for note in bare.by_world["context-1"]] == [line.partition(" ")[2] for line in FACTS.splitlines()[1:]]
     assert {item.id: item.tags[0] for item in suite.items}["context-2-q1"] == "accurate-retrieval"
     Latest.taught = 0
     assert success(suite) == {"context-1-q1": 1, "context-1-q2": 1, "context-2-q1": 1}
