@@ -107,7 +107,7 @@ def _rows(file: Path) -> list[Any]:
 
 
 def _notes(context: str, numbers: bool) -> Iterator[str]:
-    """The facts of a numbered list, one a note, with or without its number, which says what is later; paragraphs cut into notes otherwise."""
+    """The facts of a numbered list, one a note, with their numbers, which say what is later, or without; else cut paragraphs."""
     facts = list(FACT.finditer(context))
     if len(facts) > 1:
         begins, ends = [fact.start() if numbers else fact.end() for fact in facts], [fact.start() for fact in facts[1:]]
