@@ -12,7 +12,7 @@ from hippo_core.text import in_markdown, printable
 
 app = typer.Typer(name="paired", no_args_is_help=True, help="Ask a memory and its rivals the same items, and compare item by item.")
 
-Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE")]
+Suite = Annotated[str, typer.Argument(help="a folder with suite.yaml", metavar="SUITE", envvar="HIPPO_SUITE")]
 Run = Annotated[str, typer.Argument(help="the folder of a run, or its name below executed/", metavar="RUN")]
 ConditionName = Annotated[str, typer.Argument(help="RUN:CONDITION, as paired:lexical")]
 Form = Annotated[Literal["markdown", "html"], typer.Option("--format", help="of the page")]
@@ -22,9 +22,9 @@ PassEnv = Annotated[list[str] | None, typer.Option("--pass-env", help="a variabl
 
 @app.command()
 def new(folder: Annotated[str, typer.Argument(help="a folder that is not there yet")]) -> None:
-    """Make a suite to be filled: manifest, notes, one item of each type, a human note."""
+    """Make a suite to be filled: manifest, notes, items of all seven types, a human note, and a scripted agent."""
     made = new_suite(folder)
-    print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder}`")
+    print(f"written: {made}; check it by `hippo paired doctor {folder}`, ask it by `hippo paired run {folder} --allow-shell`")
 
 
 @app.command()
@@ -49,14 +49,15 @@ def doctor(suite: Suite) -> None:
 
 @app.command("memory-agent-bench")
 def memory_agent_bench(
-    file: Annotated[Path, typer.Argument(help="rows of MemoryAgentBench: .json, .jsonl or .parquet")],
+    file: Annotated[Path, typer.Argument(help="rows (.json, .jsonl, .parquet), or factconsolidation_sh_6k or _mh_6k (HIPPO_DATA)")],
     folder: Annotated[str, typer.Argument(help="a folder that is not there yet")],
     questions: Annotated[int, typer.Option(min=0, help="of each context at most; 0: all")] = 0,
+    numbers: Annotated[bool, typer.Option(help="keep the numbers of facts; without them their order says what is later")] = True,
 ) -> None:
     """Make a suite of MemoryAgentBench's rows: told once, asked many times (conflict resolution, accurate retrieval)."""
     from hippo_core.protocols.paired.memory_agent_bench import adapted
 
-    suite = adapted(file, folder, questions)
+    suite = adapted(file, folder, questions, numbers)
     print(f"written: {suite.folder}; {len(suite.items)} items of {len(suite.by_world)} contexts")
     print(f"ask it by `hippo paired run {folder} --conditions no-memory,lexical,full-memory`; human-note needs notes of yours")
 

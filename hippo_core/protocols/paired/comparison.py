@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.paired.conditions import CONDITIONS, MEMORY
+from hippo_core.protocols.paired.conditions import AGENT_SCORES, CONDITIONS, MEMORY
 from hippo_core.protocols.paired.run_files import PairedRun, read_run
 from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.results.frames import Frame
@@ -20,6 +20,8 @@ from hippo_core.results.statistics.paired import paired as pair_up
 DIFFER = ("model", "memory", "profile", "answer_mode", "encoder", "seed", "repeats")  # that two runs may differ in; it is reported
 GROUPED = ("world", "type", "tags")
 PER_ITEM = ("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s")
+COSTS = ("tokens", "tokens_cached", "seconds")  # of an item; tokens in and out, and seconds of recall and answer
+NUMBERS = ("success", *SCORES, *AGENT_SCORES, *PER_ITEM, "tokens", "seconds")
 
 
 @dataclass(frozen=True)
@@ -43,19 +45,14 @@ class ItemGroup:
 @dataclass(frozen=True)
 class Cost:
     """What a condition cost on the items that both were asked. `tokens`: in and out; cached ones are part of those in and not added again;
-    `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: tokens for each item that succeeded; infinite where
-    none did."""
+    `unstated`: answers whose tokens nobody stated, which are not in it. `per_success`: as `tokens_per_success`."""
 
     tokens: float
     cached: float
     seconds: float
     successes: float
+    per_success: float
     unstated: int = 0
-
-    @property
-    def per_success(self) -> float:
-        """Tokens a success."""
-        return self.tokens / self.successes if self.successes else math.inf
 
 
 @dataclass(frozen=True)
@@ -73,11 +70,13 @@ class Tests:
 
 @dataclass(frozen=True)
 class Paired(Tests):
-    """Candidate against baseline, with what else they differ in; `discordant`: the items at which one alone succeeds."""
+    """Candidate against baseline, with what else they differ in; `metrics`: scores and, of agents, shares of what passed; `cost_metrics`:
+    what an item cost; `discordant`: the items at which one alone succeeds."""
 
     baseline: RunCondition
     candidate: RunCondition
     metrics: dict[str, Comparison]
+    cost_metrics: dict[str, Comparison]
     costs: tuple[Cost, Cost]
     groups: list[ItemGroup]
     differs: dict[str, tuple[Any, Any]]
@@ -103,8 +102,8 @@ def run_condition(run: PairedRun, condition: str) -> RunCondition:
 def compare_conditions(baseline: RunCondition, candidate: RunCondition) -> Paired:
     """Compare two conditions. LabError where their suites are not the same, byte by byte, or the items are not."""
     require_same(baseline.run, candidate.run)
-    left, right = aligned(by_item(candidate.rows), by_item(baseline.rows))
-    names = [name for name in SCORES if left[name].notna().any() and right[name].notna().any()]
+    left, right = aligned(*(by_item(_with_costs(condition.rows)) for condition in (candidate, baseline)))
+    known = {name for name in left if name in right and left[name].notna().any() and right[name].notna().any()}
     won, had = succeeded(left), succeeded(right)
     differs = np.flatnonzero(np.abs(won - had) == 1)
     texts = candidate.rows[["item", "question", "answer"]].iloc[left["first"].iloc[differs]].reset_index(drop=True)
@@ -115,7 +114,8 @@ def compare_conditions(baseline: RunCondition, candidate: RunCondition) -> Paire
         **vars(tests(left, right)),
         baseline=baseline,
         candidate=candidate,
-        metrics={name: compared(left, right, name) for name in names},
+        metrics={name: compared(left, right, name) for name in (*SCORES, *AGENT_SCORES) if name in known},
+        cost_metrics={name: compared(left, right, name, shares=False) for name in COSTS if name in known},
         costs=(_cost(baseline.rows), _cost(candidate.rows)),
         groups=grouped(left, right),
         differs={name: (ours.get(name), theirs.get(name)) for name in DIFFER if ours.get(name) != theirs.get(name)},
@@ -137,7 +137,7 @@ def by_item(rows: Frame) -> Frame:
     codes, items = pd.factorize(rows["item"], sort=True)
     first = np.full(len(items), len(rows))
     np.minimum.at(first, codes, np.arange(len(rows)))
-    numbers = rows[["success", *SCORES, *PER_ITEM]].astype(float)
+    numbers = rows[[name for name in NUMBERS if name in rows]].astype(float)
     means = numbers.iloc[first].reset_index(drop=True) if len(items) == len(rows) else numbers.groupby(codes).mean()
     texts = rows[["item", *GROUPED]].iloc[first].reset_index(drop=True).assign(first=first)
     texts["cluster"] = numbered(texts["world"].to_numpy())
@@ -176,9 +176,9 @@ def item_counts(candidate: Frame, baseline: Frame) -> tuple[int, int]:
     return int((won > had).sum()), int((had > won).sum())
 
 
-def compared(candidate: Frame, baseline: Frame, metric: str) -> Comparison:
+def compared(candidate: Frame, baseline: Frame, metric: str, shares: bool = True) -> Comparison:
     """A metric of two tables of items, paired; worlds are the clusters. Items to which either gives no value are left out."""
-    return of_numbered_pairs(candidate[metric].to_numpy(), baseline[metric].to_numpy(), candidate["cluster"].to_numpy())
+    return of_numbered_pairs(*(column.to_numpy() for column in (candidate[metric], baseline[metric], candidate["cluster"])), shares=shares)
 
 
 def grouped(candidate: Frame, baseline: Frame) -> list[ItemGroup]:
@@ -193,10 +193,21 @@ def grouped(candidate: Frame, baseline: Frame) -> list[ItemGroup]:
     return [ItemGroup(name, result, p) for name, result, p in zip(groups, results, corrected, strict=True)]
 
 
+def _with_costs(rows: Frame) -> Frame:
+    """Rows with the tokens and the seconds of each answer; tokens are NaN where they are not stated both in and out."""
+    return rows.assign(tokens=rows["tokens_in"] + rows["tokens_out"], seconds=rows[["recall_s", "answer_s"]].sum(axis=1, min_count=1))
+
+
 def _cost(rows: Frame) -> Cost:
-    sums = rows[[*PER_ITEM]].sum()
-    tokens, seconds = float(sums["tokens_in"] + sums["tokens_out"]), float(sums["recall_s"] + sums["answer_s"])
-    return Cost(tokens, float(sums["tokens_cached"]), seconds, float(rows["success"].sum()), int(rows["tokens_in"].isna().sum()))
+    sums, unstated = _with_costs(rows)[[*COSTS, "success"]].sum(), int(rows[["tokens_in", "tokens_out"]].isna().any(axis=1).sum())
+    return Cost(*(float(sums[name]) for name in (*COSTS, "success")), tokens_per_success(rows), unstated)
+
+
+def tokens_per_success(rows: Frame) -> float:
+    """Tokens, in and out, of the answers that state them, for each success among these answers; infinite where none succeeds."""
+    stated = rows[rows["tokens_in"].notna() & rows["tokens_out"].notna()]
+    successes = float(stated["success"].sum())
+    return float(stated["tokens_in"].sum() + stated["tokens_out"].sum()) / successes if successes else math.inf
 
 
 def pairs_of(rows: Frame) -> list[dict[str, Any]]:

@@ -25,6 +25,7 @@ SCORES = (
     *("recall_at_k", "mrr", "ndcg", "tag_recall", "file_recall", "citation_precision"),
     *("assertion_recall", "forbidden_hits", "topic_recall", "refused"),
 )
+AGENT_SCORES = ("steps_passed", "score_commands_passed", "assertions_passed", "memory_queries_verified", "memory_queries")
 COLUMNS = (
     *("entry", "item", "world", "type", "tags", "condition", "repeat", "place", "success", *SCORES),
     *("tokens_in", "tokens_out", "tokens_cached", "recall_s", "answer_s", "question", "answer", "read", "ranking", "error"),

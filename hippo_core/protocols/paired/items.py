@@ -36,11 +36,18 @@ def _harmless(name: str) -> str:
     return name
 
 
+def _blind(command: str) -> str:
+    if "{condition}" in command:
+        raise ValueError("an agent may not read its condition; score_commands alone may name {condition}")
+    return command
+
+
 RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
 Inside = Annotated[Text, AfterValidator(_of_workspace)]
 World = Annotated[Text, AfterValidator(_plain_world)]
+Command = Annotated[Text, AfterValidator(_blind)]
 Variable = Annotated[Text, AfterValidator(_harmless)]
 Assertion = Text | Annotated[list[Text], Field(min_length=1)]  # words that must stand in the answer; of a list any one of them
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
@@ -182,7 +189,7 @@ class CommandTask(ItemBase, Contained):
 
     type: Literal["command_task"]
     prompt: Text
-    command: Text
+    command: Command
     expected_exit_code: int = 0
     fixture: str = ""
 
@@ -193,12 +200,12 @@ class CommandTask(ItemBase, Contained):
 
 
 class AgentItem(ItemBase, Contained):
-    """An agent works in a fresh copy of a fixture. Commands may name {workspace}, {scripts}, {prompt_file}, {python}, {condition}, {step};
-    score and setup commands {score}, too. `usage_format`: how the agent's output states its tokens."""
+    """An agent works in a fresh copy of a fixture. Commands may name {workspace}, {scripts}, {prompt_file}, {python}, {step}; score and
+    setup commands {score}, too, and score commands {condition}. `usage_format`: how the agent's output states its tokens."""
 
     fixture: Text
-    agent_command: Text
-    setup_commands: list[Text] = []
+    agent_command: Command
+    setup_commands: list[Command] = []
     token_usage: Literal["required", "optional"] = "optional"
     usage_format: Format = "plain"
 

@@ -67,6 +67,11 @@ def _of_suite(suite: PairedSuite) -> Iterator[LintFinding]:
         yield LintFinding("warn", f"no human note, so no condition human-note: {', '.join(without)}")
     if suite.shell:
         yield LintFinding("warn", "items run commands of the suite; read its scripts and fixtures before you allow them")
+    required = ("required_assertions", "fresh_assertions")
+    if blind := [item for item in suite.asking if not expected(item) and any(getattr(item, name, ()) for name in required)]:
+        yield LintFinding(
+            "warn", f"{len(blind)} items expect assertions and no note: no recall is scored, and oracle-memory brings nothing"
+        )
     asked = Counter((item.world, getattr(item, "question", getattr(item, "prompt", "")).lower()) for item in suite.items)
     for (world, question), count in asked.items():
         if question and count > 1:
@@ -90,8 +95,6 @@ def _of_item(item: Asking, notes_text: str) -> Iterator[str]:
         for assertion in forbidden:
             if assertions.says(notes_text, assertion) and item.type == "adversarial_stale":
                 yield f"the fresh notes say {assertion!r} too, which is forbidden"
-    elif required:
-        yield "it expects assertions and no note; name the notes that say them"
 
 
 class SecondReading(StrictModel):

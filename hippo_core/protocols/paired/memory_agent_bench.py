@@ -3,6 +3,8 @@
 A file holds rows {"context": text, "questions": [...], "answers": [[...], ...], "metadata": {"source": name, ...}}, as JSON, JSON lines or
 parquet (Hu, Wang and McAuley 2025, arXiv 2507.05257). Two of its four competences are taken: conflict resolution (sources
 factconsolidation_*, where a later fact replaces an earlier one) and accurate retrieval (ruler_qa*, eventqa_*). The other two need a judge.
+
+Two rows are known by name, and read from `$HIPPO_DATA` with their checksums (hippo_core/text_files.py): `LISTED`.
 """
 
 import json
@@ -18,10 +20,13 @@ from hippo_core.files import new_folder, write_text
 from hippo_core.models.spec import validated
 from hippo_core.protocols.paired.suite import PairedSuite, read_suite
 from hippo_core.text import normal_values
+from hippo_core.text_files import read_text
 
 CONFLICT, RETRIEVAL = "conflict-resolution", "accurate-retrieval"
 COMPETENCES = {"factconsolidation": CONFLICT, "ruler_qa": RETRIEVAL, "eventqa": RETRIEVAL}  # by how a source begins
 FACT = re.compile(r"(?m)^\s*\d+\.\s+(?=\S)")  # "12. The capital of ..."
+LISTED = {"factconsolidation_sh_6k": "factconsolidation-single", "factconsolidation_mh_6k": "factconsolidation-multi"}  # their questions
+POOL = "factconsolidation-facts"  # the context of both
 WORDS = 120  # of a note at most, where a context is no list of facts
 
 
@@ -46,8 +51,9 @@ class BenchRow(BaseModel):
         return self
 
 
-def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
-    """Write the suite of a file into a new folder, and read it; of each context so many questions at most, 0: all. LabError for a file that
+def adapted(file: Path, folder: str | Path, questions: int = 0, numbers: bool = True) -> PairedSuite:
+    """Write the suite of a file into a new folder, and read it; of each context so many questions at most, 0: all. `numbers`: whether facts
+    keep theirs, as in the benchmark; without them their order alone says what is later. LabError for a file that
     is not of the form, or holds nothing that is scored without a judge."""
     target = Path(folder).expanduser().absolute()
     if target.exists():
@@ -64,7 +70,7 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
         if competence is None:  # needs a judge
             continue
         world = f"context-{number}"
-        notes += [{"id": f"n{index}", "world": world, "text": text} for index, text in enumerate(_notes(row.context), start=1)]
+        notes += [{"id": f"n{index}", "world": world, "text": text} for index, text in enumerate(_notes(row.context, numbers), start=1)]
         for index, (question, answers) in enumerate(zip(row.questions, row.answers, strict=True), start=1):
             if not questions or index <= questions:
                 fields = {"question": question, "required_assertions": [list(dict.fromkeys(answers))], "tags": [competence, source]}
@@ -80,6 +86,10 @@ def adapted(file: Path, folder: str | Path, questions: int = 0) -> PairedSuite:
 
 
 def _rows(file: Path) -> list[Any]:
+    if (source := str(file)) in LISTED:
+        asked = [json.loads(line) for line in read_text(LISTED[source]).splitlines() if line.strip()]
+        texts = {"questions": [line["question"] for line in asked], "answers": [line["answers"] for line in asked]}
+        return [{"context": read_text(POOL), **texts, "metadata": {"source": source}}]
     try:
         if file.suffix == ".parquet":
             import pandas as pd
@@ -91,14 +101,17 @@ def _rows(file: Path) -> list[Any]:
         read = json.loads(text)
         return read if isinstance(read, list) else [read]
     except (OSError, ValueError, RecursionError, ImportError) as error:
-        raise LabError(f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet: {error}") from None
+        raise LabError(
+            f"{file}: expected MemoryAgentBench's rows as .json, .jsonl or .parquet, or {' or '.join(LISTED)}: {error}"
+        ) from None
 
 
-def _notes(context: str) -> Iterator[str]:
-    """The facts of a numbered list, one a note, each with its number, which says what is later; paragraphs cut into notes otherwise."""
-    begins = [match.start() for match in FACT.finditer(context)]
-    if len(begins) > 1:
-        yield from (" ".join(context[begin:end].split()) for begin, end in zip(begins, [*begins[1:], len(context)], strict=True))
+def _notes(context: str, numbers: bool) -> Iterator[str]:
+    """The facts of a numbered list, one a note, with their numbers, which say what is later, or without; else cut paragraphs."""
+    facts = list(FACT.finditer(context))
+    if len(facts) > 1:
+        begins, ends = [fact.start() if numbers else fact.end() for fact in facts], [fact.start() for fact in facts[1:]]
+        yield from (" ".join(context[begin:end].split()) for begin, end in zip(begins, [*ends, len(context)], strict=True))
         return
     for paragraph in context.split("\n\n"):
         words = paragraph.split()

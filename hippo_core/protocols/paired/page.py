@@ -1,5 +1,6 @@
 """A comparison as a page in Markdown."""
 
+import math
 from collections.abc import Sequence
 
 from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED
@@ -62,6 +63,11 @@ def _comparison(pair: Paired, most: int) -> str:
         f"there are {result.n_worlds}. {' '.join(remarks)}",
         "### What it cost",
         table(("", *names), _costs(pair.costs)),
+        "Tokens a success: of the answers that state tokens. An item costs, where both sides state it:",
+        table(
+            ("", "n", *names, "difference", "95% interval", "p, worlds permuted"),
+            [_cost_line(name, comparison) for name, comparison in pair.cost_metrics.items()],
+        ),
         "### By group",
         table(
             ("group", "n", *names, "difference", "p", "p after Holm", "harmed"),
@@ -81,6 +87,14 @@ def _line(name: str, result: Comparison) -> tuple[str, ...]:
     return (name, str(result.n), *shown, probability(result.p_permutation), harmed)
 
 
+def _cost_line(name: str, result: Comparison) -> tuple[str, ...]:
+    difference, low, high = (
+        ("+" if value > 0 else "") + quantity(value).replace("-", "\u2212") for value in (result.difference, result.low, result.high)
+    )
+    interval = NONE if NONE in (low, high) else f"{low} to {high}"
+    return (name, str(result.n), quantity(result.mean_b), quantity(result.mean_a), difference, interval, probability(result.p_permutation))
+
+
 def group_lines(groups: Sequence[ItemGroup]) -> list[tuple[object, ...]]:
     """A line a group: items, success of the baseline and of the candidate, their difference, p, p after Holm, the share harmed."""
     lines: list[tuple[object, ...]] = []
@@ -97,7 +111,7 @@ def _costs(costs: tuple[Cost, Cost]) -> list[tuple[str, ...]]:
     of_each = []
     for cost in costs:
         values = (cost.tokens, cost.cached, cost.unstated, cost.seconds, cost.successes)
-        of_each.append([*map(quantity, values), quantity(cost.per_success) if cost.successes else "no success"])
+        of_each.append([*map(quantity, values), quantity(cost.per_success) if math.isfinite(cost.per_success) else "no success"])
     return list(zip(names, *of_each, strict=True))
 
 

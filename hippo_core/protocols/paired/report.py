@@ -62,8 +62,8 @@ def sections(tables: Sequence[TableRows]) -> list[Section]:
         for own in [rows[rows["record"] == record] for record in dict.fromkeys(rows["record"])]:
             name = ", ".join(str(own[column].iloc[0]) for column in ("suite", *differing) if column in own)
             shares = (
-                "Share of items that succeed, with its 95% interval by world, then by type of item. Tokens a success: of all items, cached "
-                "ones counted once."
+                "Share of items that succeed, with its 95% interval by world, then by type of item. Tokens a success: of answers "
+                "that state tokens, cached ones counted once."
             )
             means = "Each a mean over the items that have it; a dash where none has, as recall where nothing is ranked."
             pairs = pairs_of(own)

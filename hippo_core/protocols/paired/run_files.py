@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from hippo_core.errors import LabError
 from hippo_core.files import home, new_folder, read_object, sha256, write_json, write_text
 from hippo_core.models.spec import validated
-from hippo_core.protocols.paired.conditions import COLUMNS, TEXTS
+from hippo_core.protocols.paired.conditions import AGENT_SCORES, COLUMNS, TEXTS
 from hippo_core.protocols.paired.settings import RunSettings, restored
 from hippo_core.protocols.paired.suite import PairedSuite
 from hippo_core.results.frames import Frame
@@ -34,7 +34,7 @@ RUNS = "executed"  # from the lab's home
 SEALED = "sealed"
 RESTORE = "take the run from its archive, or run again"
 LARGEST = 1e100  # no score, count or time of a run is larger
-NUMBERS = tuple(name for name in COLUMNS if name not in TEXTS)
+NUMBERS = tuple(name for name in (*COLUMNS, *AGENT_SCORES) if name not in TEXTS)
 REQUIRED = (*(name for name in TEXTS if name != "read"), "repeat", "place", "success")  # an earlier lab had no more
 
 

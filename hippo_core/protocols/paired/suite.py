@@ -12,6 +12,7 @@ score/           the same, hidden from agents
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,6 +29,7 @@ from hippo_core.suites.folder.lines import mistake, raw_lines, read_line, some
 
 MANIFEST, NOTES = "suite.yaml", "notes.jsonl"
 LONGEST_NOTE = 1 << 20  # bytes of a human note
+AGENTS = "data/paired/agents-smoke"  # tasks for agents, which a new suite begins with
 HASHED = ("human_notes", "fixtures", "scripts", "score")  # folders whose files are part of what a run rests on
 
 
@@ -203,7 +205,7 @@ description: what this suite asks, in a sentence
 label_status: draft # reviewed: a second reader has read every item (second_reading.jsonl)
 default_profile: offline # llm: a model answers
 default_repeats: 1
-min_items: 20 # fewer are too few for a verdict
+min_items: 8 # below 20 a verdict is worth little: raise it
 tags: []
 """
 NEW_NOTES = """\
@@ -225,16 +227,20 @@ NEW_HUMAN_NOTE = "The ledger's backup runs at 04:30 (02:00 is old). Inga has the
 
 def new_suite(location: str | Path) -> Path:
     """Make a folder with a manifest, notes, items of each type and a human note, at a path from the current folder or an absolute one.
-    LabError where there is something already."""
+    The items that run commands, and what these need, are those of `data/paired/agents-smoke`. LabError where there is something already."""
     if "\0" in str(location):
         raise LabError(f"the name of a folder has no NUL character, got {str(location)!r}")
     folder = Path(location).expanduser().resolve()
     if folder.exists():
         raise LabError(f"{folder} is there already; name a new folder")
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", folder.name).strip("-._") or "suite"
+    agents = root() / AGENTS
     with new_folder(folder) as made:
+        for part in HASHED:
+            if (agents / part).is_dir():
+                shutil.copytree(agents / part, made / part, ignore=shutil.ignore_patterns("__pycache__"))
         write_text(made / MANIFEST, NEW_MANIFEST.format(name=name))
-        write_text(made / NOTES, NEW_NOTES)
-        write_text(made / "items.jsonl", NEW_ITEMS)
+        write_text(made / NOTES, NEW_NOTES + read_text(agents / NOTES, LONGEST_NOTE))
+        write_text(made / "items.jsonl", NEW_ITEMS + read_text(agents / "items.jsonl", LONGEST_NOTE))
         write_text(made / human_note_of("main"), NEW_HUMAN_NOTE)
     return folder

@@ -78,15 +78,16 @@ def of_numbered_pairs(
     confidence: float = 0.95,
     draws: int = 10_000,
     seed: int = 0,
+    shares: bool = True,
 ) -> Comparison:
     """Compare what a and b scored (N,) on items that are paired already, of these worlds (N,), which are numbered (`numbered`). Items with
-    a NaN are left out."""
+    a NaN are left out. `shares`: whether values that all lie within 0 and 1 are shares; times and tokens are none."""
     known = ~(np.isnan(first) | np.isnan(second))
     unscored = int((~known).sum())
     first, second, worlds = first[known], second[known], without_gaps(worlds[known])
     difference = first - second
     scale = np.concatenate([first, second])
-    bounds = (-1.0, 1.0) if not len(scale) or (scale.min() >= 0 and scale.max() <= 1) else None
+    bounds = (-1.0, 1.0) if shares and (not len(scale) or (scale.min() >= 0 and scale.max() <= 1)) else None
     interval = cluster_interval(difference, worlds, confidence, bounds)
     only_a, only_b = int((difference > 0).sum()), int((difference < 0).sum())
     binary = bool(np.isin(scale, (0, 1)).all())

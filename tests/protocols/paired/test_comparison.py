@@ -1,6 +1,7 @@
 """Conditions are compared item by item, on the same suite byte by byte; repeats add no items, and shuffled labels make no difference."""
 
 import json
+import math
 from html.parser import HTMLParser
 
 import matplotlib.pyplot as plt
@@ -19,7 +20,8 @@ from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.scoring import SCORES
 from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
-from hippo_core.results.formatting import html, probability, share
+from hippo_core.protocols.paired.summary import by_condition
+from hippo_core.results.formatting import html, probability, quantity, share
 from hippo_core.results.statistics.paired import holm
 from tests.protocols.paired import suites
 
@@ -87,6 +89,29 @@ def test_repeats_add_no_items_and_no_certainty(paired_run, thrice):
     assert often.costs[1].tokens == 3 * once.costs[1].tokens and often.costs[1].per_success == once.costs[1].per_success
 
 
+def test_costs_and_what_agents_passed_are_paired_and_a_silent_success_makes_no_token_cheaper(paired_run):
+    rows = paired_run.rows.copy()
+    ours, theirs = rows["condition"] == "lexical", rows["condition"] == "no-memory"
+    for name, own in (("tokens_in", 10.0), ("tokens_out", 2.0), ("answer_s", 0.03), ("steps_passed", 0.75)):
+        rows.loc[ours, name], rows.loc[theirs, name] = own, own / 2
+    rows["recall_s"] = math.nan
+    rows.loc[ours & (rows["world"] == "amber"), "answer_s"] = 0.04
+    rows.loc[ours & (rows["item"] == "amber-g"), ["tokens_in", "tokens_out"]] = math.nan
+    marked = type(paired_run)(paired_run.folder, paired_run.about, rows)
+    pair = compare_conditions(run_condition(marked, "no-memory"), run_condition(marked, "lexical"))
+    compared = {name: (each.n, each.n_unscored, each.difference) for name, each in pair.cost_metrics.items()}
+    assert compared["tokens"] == (25, 1, 6.0) and compared["seconds"][:2] == (26, 0) and pair.metrics["steps_passed"].difference == 0.375
+    assert (pair.costs[1].per_success, pair.costs[1].successes, pair.costs[1].unstated) == (12.0, 26, 1)
+    assert math.isinf(pair.costs[0].per_success)
+    seconds = pair.cost_metrics["seconds"]
+    assert 0.014 < seconds.low < seconds.difference < seconds.high < 0.018  # no share, though within 0 and 1
+    interval = f"+{quantity(seconds.low)} to +{quantity(seconds.high)}"
+    text = page.markdown([pair])
+    for line in ("| tokens | 25 | 6.00 | 12.0 | +6.00 |", "| steps_passed | 26 | 0.38 | 0.75 | +0.38 |", f"| +0.0158 | {interval} |"):
+        assert line in text
+    assert by_condition(rows).set_index("condition").loc["lexical", "tokens a success"] == "12"
+
+
 def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
     numbers = dict.fromkeys([*SCORES, *PER_ITEM], 0.0)
     asked = [{"item": f"i{world}", "world": f"w{world}", "type": "t", "tags": "", "success": float(world), **numbers} for world in range(2)]
@@ -96,10 +121,10 @@ def test_a_picture_leaves_no_figure_that_a_notebook_would_show_again():
     assert plt.get_fignums() == before
 
 
-@pytest.mark.parametrize("name", ["notes", "items", "suite", "human"])
+@pytest.mark.parametrize("name", ["notes", "human"])
 def test_runs_on_other_files_are_not_compared(tmp_path, paired_run, name):
     other = suites.write(tmp_path / "s")
-    path = {"notes": "notes.jsonl", "items": "items.jsonl", "suite": "suite.yaml", "human": "human_notes/amber.md"}[name]
+    path = {"notes": "notes.jsonl", "human": "human_notes/amber.md"}[name]
     (other / path).open("a").write("\n")
     run_ = make(tmp_path / "run", other, conditions=("lexical",))
     with pytest.raises(LabError, match="not comparable"):

@@ -1,11 +1,14 @@
 """MemoryAgentBench's rows become a suite: told once a context, asked many times; a later fact wins, and only the right answer counts."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
+from hippo_core.protocols.paired import memory_agent_bench
+from hippo_core.protocols.paired.lint import examined
 from hippo_core.protocols.paired.memory_agent_bench import adapted
 from hippo_core.protocols.paired.run import run
 from hippo_core.protocols.paired.settings import RunSettings
@@ -54,6 +57,8 @@ def success(suite):
 def test_each_context_is_taught_once_and_the_later_fact_is_right(tmp_path):
     suite = adapted(written(tmp_path, ROWS), tmp_path / "suite")
     assert [note.text for note in suite.by_world["context-1"]] == FACTS.splitlines()[1:]
+    bare = adapted(tmp_path / "rows.json", tmp_path / "bare", numbers=False)
+    assert [note.text for note in bare.by_world["context-1"]] == [line.partition(" ")[2] for line in FACTS.splitlines()[1:]]
     assert {item.id: item.tags[0] for item in suite.items}["context-2-q1"] == "accurate-retrieval"
     Latest.taught = 0
     assert success(suite) == {"context-1-q1": 1, "context-1-q2": 1, "context-2-q1": 1}
@@ -64,6 +69,20 @@ def test_facts_in_the_other_order_make_the_answer_wrong(tmp_path):
     turned = FACTS.replace("Tarn", "X").replace("Lusk", "Tarn").replace("X", "Lusk")
     suite = adapted(written(tmp_path, [{**ROWS[0], "context": turned}]), tmp_path / "suite", questions=1)
     assert success(suite) == {"context-1-q1": 0}
+
+
+@pytest.mark.parametrize(("source", "right"), [("factconsolidation_sh_6k", "Lusk"), ("factconsolidation_mh_6k", "Tarn")])
+def test_the_benchmarks_own_files_are_known_by_name_and_pass_the_doctor(tmp_path, monkeypatch, source, right):
+    def line(answer):
+        return json.dumps({"id": "q", "question": "Where stands the mill of Orrin?", "answers": [answer]}) + "\n"
+
+    texts = {"facts": FACTS, "single": line("Lusk"), "multi": line("Tarn")}
+    monkeypatch.setattr(memory_agent_bench, "read_text", lambda name: texts[name.removeprefix("factconsolidation-")])
+    suite = adapted(Path(source), tmp_path / "suite")
+    [item] = suite.items
+    assert item.required_assertions == [[right]] and item.tags == ["conflict-resolution", source] and len(suite.notes) == 3
+    assert success(suite) == {"context-1-q1": right == "Lusk"}
+    assert not [finding for finding in examined(suite) if finding.level == "fail"]
 
 
 @pytest.mark.parametrize(

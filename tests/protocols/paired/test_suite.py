@@ -4,9 +4,12 @@ reader expects of it is compared with its labels."""
 import json
 
 import pytest
+from typer.testing import CliRunner
 
 from hippo_core.errors import LabError
 from hippo_core.files import root
+from hippo_core.protocols.paired.commands import app
+from hippo_core.protocols.paired.items import ITEMS
 from hippo_core.protocols.paired.lint import FILE, agreement, examined
 from hippo_core.protocols.paired.suite import new_suite, read_suite
 from tests.protocols.paired import suites
@@ -14,10 +17,20 @@ from tests.protocols.paired import suites
 
 def test_a_new_suite_is_right_as_it_stands(tmp_path):
     suite = read_suite(new_suite(tmp_path / "mine"))
-    assert {item.type for item in suite.items} == {"retrieval", "grounded_answer", "adversarial_stale", "resume_quality"}
-    assert not [finding for finding in examined(suite) if finding.level == "fail" and "items, the manifest" not in finding.what]
+    assert {item.type for item in suite.items} == set(ITEMS)
+    assert not [finding for finding in examined(suite) if finding.level == "fail"]
+    for item in suite.shell:  # what they need came along
+        assert (suite.folder / item.fixture / "service.json").is_file()
+    assert (suite.folder / "scripts/fake_agent.py").is_file() and (suite.folder / "score/complete.py").is_file()
     with pytest.raises(LabError, match="is there already"):
         new_suite(tmp_path / "mine")
+
+
+def test_a_suite_may_be_named_by_a_variable(tmp_path):
+    folder = suites.write(tmp_path / "s")
+    result = CliRunner().invoke(app, ["doctor"], env={"HIPPO_SUITE": str(folder)})
+    assert result.exit_code == 0 and "26 items in 13 worlds" in result.output, result.output
+    assert CliRunner().invoke(app, ["doctor"], env={"HIPPO_SUITE": str(tmp_path)}).exit_code
 
 
 def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monkeypatch):
@@ -38,6 +51,7 @@ def test_a_path_is_from_the_current_folder_and_then_from_the_lab(tmp_path, monke
         ("{", "27: expected one JSON object"),
         ('{"id": "../x", "type": "retrieval", "question": "?"}', "27: id: String should match"),
         ('{"id": "x", "type": "command_task", "prompt": "p", "command": "c", "fixture": "../up"}', "without '..'"),
+        ('{"id": "x", "type": "command_task", "prompt": "p", "command": "ls {condition}"}', "27: command: Value error, an agent may not"),
         (
             '{"id": "x", "type": "adversarial_stale", "question": "?", "world": "amber", "expect": "prefer_fresh"}',
             "expected fresh_assertions",

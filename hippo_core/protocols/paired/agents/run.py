@@ -139,10 +139,16 @@ def _recall(condition: OpenCondition, world: str, repeat: int) -> Recall:
 
 
 def row(item: Shell, result: ItemResult) -> dict[str, Any]:
-    """A result as a row; what it does not have is None."""
+    """A result as a row, with shares of what passed, of all that there was; what it does not have is None."""
     usage, notes = result.usage, "; ".join(result.notes)
+    scores, passed = result.scores, ("steps_passed", "score_commands_passed", "assertions_passed")
+    shares = {name: scores[name] / whole if (whole := scores.get(name.removesuffix("_passed"))) else None for name in passed}
+    verified, required = scores.get("memory_queries_verified", 0), scores.get("memory_queries_required")
     values = {
         "success": float(result.success),
+        **shares,
+        "memory_queries_verified": verified / required if required else None,
+        "memory_queries": scores.get("memory_queries"),
         "tokens_in": usage.input if usage else None,
         "tokens_out": usage.output if usage else None,
         "tokens_cached": usage.cached if usage else None,

@@ -91,7 +91,7 @@ class TaskSandbox:
         with Containment.open(self.workspace, self.mode, self.task.item.limits, visible, self.task.network, self.uid) as box:
             paths = {name: box.path(name) for name in box.visible}
             filler = {**values, **paths, "workspace": box.directory, "python": box.python}
-            around = {"MEMORY_CONDITION": values["condition"], **(self.secrets if agent else {})}
+            around = dict(self.secrets) if agent else {}
             if "task" in paths:
                 filler["prompt_file"] = f"{paths['task']}/prompt.md"
             if "memory" in paths:

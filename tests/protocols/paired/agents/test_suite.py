@@ -7,7 +7,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.protocols.paired.agents.run import Permissions, run_all_items, run_tasks
 from hippo_core.protocols.paired.comparison import compare_conditions, run_condition
-from hippo_core.protocols.paired.conditions import COLUMNS
+from hippo_core.protocols.paired.conditions import AGENT_SCORES, COLUMNS
 from hippo_core.protocols.paired.rerun import Allowed, reproduce
 from hippo_core.protocols.paired.run_files import read_run, write_run
 from hippo_core.protocols.paired.settings import RunSettings
@@ -23,7 +23,7 @@ SETTINGS = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.pr
 def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(folder, tmp_path):
     suite = read_suite(folder)
     rows = run_tasks(suite, SETTINGS, "hippo-tiny", tmp_path, Permissions(shell=True), lambda line: None)
-    assert len(rows) == 2 * len(suite.items) and all(set(row) == set(COLUMNS) for row in rows)
+    assert len(rows) == 2 * len(suite.items) and all(set(row) == {*COLUMNS, *AGENT_SCORES} for row in rows)
     with_memory = {row["item"] for row in rows if row["condition"] == "full-memory" and row["success"]}
     without = {row["item"] for row in rows if row["condition"] == "no-memory" and row["success"]}
     assert with_memory == {item.id for item in suite.items}, [row["error"] for row in rows]
@@ -48,6 +48,9 @@ def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
     run = read_run(write_run(tmp_path / "run", suite, settings, rows, {"agents": {"agent": "", "passed": []}}))
     pair = compare_conditions(run_condition(run, "no-memory"), run_condition(run, "full-memory"))
     assert (pair.gained, pair.lost) == (1, 0)
+    passed = {name: result.difference for name, result in pair.metrics.items()}
+    assert passed["steps_passed"] == passed["score_commands_passed"] == passed["memory_queries"] == 1
+    assert passed["assertions_passed"] == 0.5 and "memory_queries_verified" not in passed and pair.cost_metrics["tokens"].n == 1
     [line] = pair.discordant.to_dict("records")
     assert line["answer"] == "success" and line["answer_b"].startswith("failed: task: score command 1")
     with pytest.raises(LabError, match="--allow-shell"):

@@ -60,10 +60,11 @@ def test_a_memory_that_holds_something_else_is_worth_nothing(tmp_path):
 
 @contained
 def test_a_score_script_is_hidden_from_the_agent(tmp_path):
-    item = ITEMS["still-json"].model_copy(update={"command": "ls {scripts} /score; true"})
+    item = ITEMS["still-json"].model_copy(update={"command": "ls {scripts} /score; env; true"})
     assert run_item(item, "full-memory", SMOKE, tmp_path, None, allow_shell=True).success
     seen = (tmp_path / "still-json-full-memory-r0" / "steps" / "01-task" / "agent.stdout").read_text()
     assert "fake_agent.py" in seen and "complete.py" not in seen
+    assert "PATH=" in seen and "full-memory" not in seen  # the condition is nowhere to be read
     item = item.model_copy(update={"command": "cat {score}/complete.py"})
     assert "does not see" in run_item(item, "other", SMOKE, tmp_path, None, allow_shell=True).notes[0]
 
