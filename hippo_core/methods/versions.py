@@ -29,7 +29,7 @@ READ = 4  # of the best statements, the most that are read alone
 LIMIT = 1.0  # nats: the most that the margin for "unknown" may be, for the best statement of a ranking to answer
 PLAIN, CHANGE = 20.0, 5.0  # nats that this limit is lower for a statement as far as the rest of the ranking: a plain one, one of a change
 LEAST = -12.0  # nats: a statement whose limit is below this is not read
-TITLE = re.compile(r"\b(Dr|Mr|Mrs|Ms|Prof|St)\.")  # its full stop ends no sentence
+NO_END = re.compile(r"\b(Dr|Mr|Mrs|Ms|Prof|St)\.|^\s*\d+[.)](?=\s)")  # a title's full stop, or a list number's, ends no sentence
 FORMER = re.compile(r"\b(?:before|previous|previously|former|formerly|earlier|originally|used to)\b", re.IGNORECASE)
 
 
@@ -86,7 +86,7 @@ def current_first(
 
 
 def _is_statement(trace: Trace) -> bool:
-    return len(sentences(TITLE.sub(r"\1", trace.text))) == 1
+    return len(sentences(NO_END.sub(r"\1", trace.text))) == 1
 
 
 def _read_alone(lm: "LanguageModel", query: Query, texts: Sequence[str], decoding: "Decoding") -> tuple[list[str], list[float], float]:

@@ -81,8 +81,8 @@ def test_where_no_other_statement_can_answer_the_model_is_not_asked(read, texts,
     assert current_first(object(), Query("When?", ()), (), ()) == (range(0), (), 0.0)  # type: ignore[arg-type]
 
 
-def test_a_title_ends_no_sentence(read):
-    texts = ("Our vet is Dr. Reyes.", "Now it is Ms. Okafor.")
+@pytest.mark.parametrize("texts", [("Our vet is Dr. Reyes.", "Now it is Ms. Okafor."), ("7. Our vet is Reyes.", "12) Now it is Okafor.")])
+def test_a_title_or_a_list_number_ends_no_sentence(read, texts):
     answers = dict(zip(texts, (("dr. reyes", -5.0), ("ms. okafor", -5.0)), strict=True))
     assert read(texts, (0, 1), (1.0, 0.9), answers, changes=texts)[1] == [texts[0]]
 
