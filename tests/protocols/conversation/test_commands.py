@@ -4,10 +4,11 @@ import json
 import math
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.conversation.aggregate import aggregate
+from hippo_core.protocols.conversation.aggregate import aggregate, differences
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.lines import appending, read_lines, write_lines
 from hippo_core.protocols.conversation.scores import answer_scores, known_entities
@@ -80,16 +81,38 @@ def test_the_report_follows_the_answers(dialogues, tmp_path):
     execute(raw, dialogues, BOTH, Parrot(fails=(1,)))
     aggregate(evaluate(raw, dialogues, tmp_path / "scored.jsonl"), tmp_path)
     full, none = table(tmp_path, "Techniques")
-    assert (full["contains"], full["n"], full["failed"], none["contains"], none["stale"]) == ("1.00", "23", "1", "0.00", "1.00")
+    assert (full["contains"], full["n"], full["failed"], none["contains"], none["stale"]) == (
+        "1.00",
+        "23",
+        "1",
+        "0.00",
+        "1.00 (0.76 to 1.00)",
+    )
+    assert full["overlap"] == "0.73 (0.70 to 0.77)" and full["EM"].endswith(")") and none["entity recall"].endswith(")")
     assert (full["coherence"], full["fluency"]) == ("–", "–")
     [difference] = table(tmp_path, "Differences")
     assert (difference["techniques"], difference["n"], difference["difference"]) == ("full (full) − none (full)", "23", "+1.00")
-    assert [row["early"] for row in table(tmp_path, "By position (n)")] == ["1.00 (11)", "0.00 (12)"]
+    assert difference["d"] == "–"  # every dialogue differs as much
+    [recall] = table(tmp_path, "Differences of entity recall")
+    assert recall["d"].startswith("+") and " to " in recall["d, 95 %"]
+    assert [row["early"] for row in table(tmp_path, "By position (n)")] == ["1.00 (0.71 to 1.00) (11)", "0.00 (0.00 to 0.24) (12)"]
     turned = [{**value, "questions": [{**question, "answer": "Noted"} for question in value["questions"]]} for value in values()]
     expected = [Dialogue.model_validate(value) for value in turned]  # other answers are expected: nothing is right any more
     aggregate(evaluate(raw, expected, tmp_path / "scored.jsonl"), tmp_path)
     assert [row["contains"] for row in table(tmp_path, "Techniques")] == ["0.00", "0.00"]
     assert "no judge was asked" in (tmp_path / "report.md").read_text()
+
+
+def test_differences_of_three_techniques_are_corrected_both_ways():
+    rows = pd.DataFrame(
+        {"provider": "p", "technique": name, "budget": "full", "dialogue": f"d{number}", "question": "0", "error": None, "contains": right}
+        for name, least in (("a", 0), ("b", 3), ("c", 9))
+        for number in range(12)
+        for right in [float(number >= least)]
+    )
+    lines = differences(rows).to_dict("records")
+    p, holm, bonferroni = ([float(line[name].removeprefix("< ")) for line in lines] for name in ("p", "p (Holm)", "p (Bonferroni)"))
+    assert bonferroni == pytest.approx([min(1, 3 * value) for value in p], abs=0.02) and sum(holm) < sum(bonferroni)
 
 
 def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):
