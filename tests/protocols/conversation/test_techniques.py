@@ -78,9 +78,10 @@ def test_settings_change_what_is_shown(choose, context_budget):
     assert choose("bm25[recency=1]").ranking == (7, 6, 5, 4, 3, 2, 1, 0)
     assert choose("bm25[top_k=1]", asked=OMAR).indices == (2,) == choose("bm25[threshold=1]", asked=OMAR).indices
     assert choose("bm25@3[top_k=1]", asked=OMAR).indices == (0, 1, 2)
-    assert choose("actr[weight=0]") == choose("actr_base") and choose("actr[threshold=-0.2;weight=0]").ranking == (7,)
+    assert choose("actr[weight=0]") == choose("actr_base") and choose("actr[threshold=-0.1;weight=0]").ranking == (7,)
     assert choose("actr[noise=0.25]") == choose("actr_noise") and choose("actr[decay=0;weight=0]").ranking[0] == 0  # Lea, twice
-    assert choose("summary[window=0.5]") == choose("window_summary") and choose("summary[every=2]", 6) != choose("summary", 6)
+    assert choose("summary[window=0.5]") == choose("window_summary")
+    assert any(choose("summary[every=1]", tokens) != choose("summary", tokens) for tokens in range(6, 30))
     assert choose("pruning[least=4]").indices == (6,) and choose("compression[ratio=0.3]").lines[0] == "user: Lea Oslo."
     assert [context_budget(f"turns[{settings}]").turns for settings in ("ratio=0.25", "most=3", "ratio=1")] == [2, 3, 8]
     assert budget_name("turns[ratio=0.5]") == "turns" and budget_name("064") == budget_name(64)
