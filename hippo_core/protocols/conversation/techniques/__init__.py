@@ -40,8 +40,7 @@ def parsed(text: str) -> tuple[str, int, dict[str, Any]]:
 
 
 def technique_members(names: Sequence[str]) -> list[Member]:
-    """The techniques of these names; LabError where one is unknown, is named twice, or has no such setting. Only those with settings of
-    their own are loaded."""
+    """The techniques of these names; only one in brackets is loaded. LabError: it is unknown, named twice, or has no such setting."""
     if twice := [name for name in names if names.count(name) > 1]:
         raise LabError(f"technique {twice[0]!r} is named twice")
     for name in (name for name in names if "[" in name):
