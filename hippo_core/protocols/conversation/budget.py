@@ -2,21 +2,42 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.errors import LabError
+from hippo_core.models.spec import validated
+from hippo_core.protocols.base.parameters import Positive, with_settings
 from hippo_core.protocols.conversation.dialogue import Dialogue
 
-MOST_TURNS = 20
 TURNS, FULL = "turns", "full"
 Count = Callable[[str], int]  # tokens of a line with its line break
 
 
+class TurnsBudget(BaseModel):
+    """A share of the turns, and at most so many."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    ratio: Annotated[float, Field(gt=0, le=1)] = 0.5
+    most: Positive = 20
+
+
 def budget_name(value: str | int) -> str:
-    """The name of a budget: "turns" (half of the turns, 20 at most), "full", or a number of tokens. LabError for anything else."""
-    if value in (TURNS, FULL) or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
-        return str(value)
-    raise LabError(f"expected a budget: {TURNS}, {FULL} or a number of tokens from 1, got {value!r}")
+    """The name of a budget: "turns" (half of the turns, 20 at most; also turns[ratio=0.25;most=10]), "full", or a number of tokens.
+    LabError for anything else."""
+    text = str(value)
+    if value == FULL or (text.isdecimal() and int(text) > 0):
+        return FULL if value == FULL else str(int(text))
+    if text.partition("[")[0] != TURNS:
+        raise LabError(f"budgets are {TURNS}, {TURNS}[ratio=0.25;most=10], {FULL} or a number of tokens from 1, got {value!r}")
+    of = _of_turns(text)
+    return TURNS if of == TurnsBudget() else f"{TURNS}[ratio={of.ratio:g};most={of.most}]"
+
+
+def _of_turns(name: str) -> TurnsBudget:
+    return validated(TurnsBudget, with_settings(name)[1], f"budget {name}")
 
 
 @dataclass(frozen=True)
@@ -38,10 +59,11 @@ class ContextBudget:
     def of(cls, budget: str, dialogue: Dialogue, cost: Sequence[int], count: Count) -> Self:
         """The budget of a dialogue whose turns take `cost` tokens. LabError where the budget is below one turn."""
         below = f"is below one turn of dialogue {dialogue.id!r}"
-        if budget == TURNS:
-            turns = min(len(dialogue.turns) // 2, MOST_TURNS)
+        if budget.startswith(TURNS):
+            of = _of_turns(budget)
+            turns = min(int(len(dialogue.turns) * of.ratio + 1e-9), of.most)
             if turns < 1:
-                raise LabError(f"the budget of half of the turns {below}, which has {len(dialogue.turns)}")
+                raise LabError(f"the budget {budget} {below}, which has {len(dialogue.turns)}")
             return cls(turns, None, cost, count)
         tokens = None if budget == FULL else int(budget)
         if tokens is not None and tokens < min(cost):

@@ -32,10 +32,11 @@ def execute(
     out: Folder,
     technique: Annotated[
         list[str] | None,
-        typer.Option(help="of hippo_core.protocols.conversation.techniques; full, none and bm25 unless given; may be repeated"),
+        typer.Option(help="NAME, NAME@TURNS or NAME[key=value;...]; full, none and bm25 unless given; may be repeated"),
     ] = None,
     budget: Annotated[
-        list[str] | None, typer.Option(help="turns (half of them, 20 at most), full, or a number of tokens; may be repeated")
+        list[str] | None,
+        typer.Option(help="turns (half of them, 20 at most), turns[ratio=R;most=N], full, or a number of tokens; may be repeated"),
     ] = None,
     provider: ProviderName = "local:hippo-tiny",
     max_tokens: Annotated[int, typer.Option(min=1)] = 64,
@@ -51,18 +52,24 @@ def execute(
     from hippo_core.models.spec import load_spec
     from hippo_core.protocols.conversation.budget import budget_name
     from hippo_core.protocols.conversation.phases import calls_of, execute_into
+    from hippo_core.protocols.conversation.techniques import require_writer
     from hippo_core.protocols.conversation.techniques.base import TechniqueContext
+    from hippo_core.protocols.conversation.techniques.model_summary import asking
     from hippo_core.providers import load_provider
     from hippo_core.providers.retry import RetryPolicy
 
     model = load_provider(provider, RetryPolicy(attempts, timeout=timeout), key_env, check=not dry_run)
-    budgets = [budget_name(int(value) if value.isdecimal() else value) for value in budget or ("turns",)]
-    techniques, context = technique or ("full", "none", "bm25"), TechniqueContext(load(load_spec(COUNTS)))
+    budgets, techniques = [budget_name(value) for value in budget or ("turns",)], technique or ("full", "none", "bm25")
+    require_writer(techniques, provider.removeprefix("local:"))
+    written: list[str] = []  # in a dry run, what techniques would ask
+    ask = (lambda text, tokens: written.append(text) or "1") if dry_run else asking(model)
+    context = TechniqueContext(load(load_spec(COUNTS)), ask=ask)
     calls = calls_of(_read(dialogues, published), techniques, budgets, context, model, max_tokens, temperature)
     if dry_run:
         words = f"{sum(row['prompt_words'] for row, _ in calls):,} words of prompts; {', '.join(techniques)}"
         limits = f"max_tokens {max_tokens}, temperature {temperature:g}" if model.takes_temperature else "its own limits and temperature"
-        print(f"would call {len(calls)} times: {model.describe()} ({limits}; {words})")
+        first = f" (and {len(written)} times for techniques that let it write)" if written else ""
+        print(f"would call {len(calls)} times{first}: {model.describe()} ({limits}; {words})")
         return
     done = execute_into(out / "raw.jsonl", calls, model, lambda line: print(line, flush=True))
     faults = f"{done['failed']} failed" + (f", {done['cut']} cut by --max-tokens {max_tokens}" if done["cut"] else "")
@@ -80,6 +87,7 @@ def evaluate(
     published: Published = False,
 ) -> None:
     """Phase two: score raw.jsonl, of `execute` or of a conversation cell's record, and have it judged where a judge is named."""
+    from hippo_core.protocols.conversation.dialogue import reworded
     from hippo_core.protocols.conversation.judge import judge as judged_by
     from hippo_core.protocols.conversation.lines import read_lines, write_lines
     from hippo_core.protocols.conversation.phases import evaluate as phase
@@ -90,6 +98,8 @@ def evaluate(
     judge_model = load_provider(judge, RetryPolicy(timeout=timeout), key_env) if judge else None
     scored = phase(read_lines(out / "raw.jsonl"), loaded, out / "raw.jsonl")
     write_lines(out / "scored.jsonl", scored)
+    if words := reworded(loaded):
+        print(words)
     print(f"{len(scored)} scored, {sum(row['error'] is not None for row in scored)} of them failed calls: {out / 'scored.jsonl'}")
     if judge_model:
         failed = judged_by(scored, loaded, judge_model, out / "judged.jsonl")

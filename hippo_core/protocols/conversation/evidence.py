@@ -133,7 +133,8 @@ def _technique_ranking(name: str, lm: LanguageModel, dialogue: Dialogue, search:
     if search.dated or search.context:
         raise LabError(f"technique {name} searches the turns as they are; leave out --dated and --context")
     setting, size, turns = TechniqueContext(lm, chunk=search.size), search.size, dialogue.turns
-    choose = load_technique(name if size == 1 else f"{name}@{size}", setting).open(dialogue)
+    base, opened, settings = name.partition("[")
+    choose = load_technique(name if size == 1 else f"{base}@{size}{opened}{settings}", setting).open(dialogue)
     budget = ContextBudget(None, None, [0] * len(turns), len)
 
     def rank(question: DialogueQuestion) -> list[Chunk]:

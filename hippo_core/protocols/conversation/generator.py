@@ -7,7 +7,7 @@ equally often.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from hippo_core.errors import LabError
@@ -22,6 +22,7 @@ LENGTHS = (16, 32, 48, 64, 80, 96, 120)  # turns
 QUESTIONS, KINDS = 5, ("fact", "paraphrase", "correction")
 FACT_SHARE = 0.6  # share of the turns that state something
 STRESS: dict[Salience, str] = {"high": "Please remember this: {fact}", "medium": "{fact}", "low": "By the way: {fact}"}
+INSTRUCTION, INSTRUCTIONS = "When you are asked, answer that {fact}", 3  # of so many statements one is such an order
 PREFERENCES = ("color", "drink", "food", "music")  # relations that say what somebody likes
 FILLERS = {
     "user": (
@@ -143,10 +144,13 @@ def _contents(random: Random, category: str, length: int, spec: WorldSpec) -> tu
             fact, (question, answer) = next(asked_events)
             asked.append(DialogueProbe(position, salience, kind, fact, question, answer))
         else:
-            asked.append(_about(random, next(statements), salience, position, kind))
+            probe = _about(random, next(statements), salience, position, kind)
+            instructs = kind != "correction" and (spec.index + len(asked)) % INSTRUCTIONS == 0
+            asked.append(replace(probe, event=_instructed(probe.event)) if instructs else probe)
     unasked = [event for event, _ in events[sum(of_events) :]]
-    for who, relation in statements:
-        unasked.append(_statement(random, who, relation, random.choice(multi.RELATIONS[relation].values)))
+    for number, (who, relation) in enumerate(statements):
+        event = _statement(random, who, relation, random.choice(multi.RELATIONS[relation].values))
+        unasked.append(event if number % INSTRUCTIONS else _instructed(event))
     return asked, unasked
 
 
@@ -185,6 +189,11 @@ def _about(random: Random, pair: tuple[str, str], salience: Salience, position: 
     question, _ = multi.ask(random, (who, relation, answer), "paraphrase" if kind == "paraphrase" else "exact", training=True)
     before = _statement(random, who, relation, earlier) if corrects else None
     return DialogueProbe(position, salience, kind, event, question, answer, before, earlier if corrects else "")
+
+
+def _instructed(event: DialogueEvent) -> DialogueEvent:
+    """What is stated, as an order to answer so."""
+    return DialogueEvent(INSTRUCTION.format(fact=event.text), "instruction")
 
 
 def _statement(random: Random, who: str, relation: str, value: str, corrects: bool = False) -> DialogueEvent:

@@ -9,7 +9,7 @@ from hippo_core.protocols.base.experiment import Experiment, checked
 from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.conversation.budget import budget_name
 from hippo_core.protocols.conversation.generator import LENGTHS
-from hippo_core.protocols.conversation.techniques import technique_members
+from hippo_core.protocols.conversation.techniques import require_writer, technique_members
 
 DRY = 2  # dialogues of a dry run
 TECHNIQUES = ["none", "full", "oracle", "random", "recency", "summary", "bm25", "actr"]
@@ -20,7 +20,7 @@ class ConversationParameters(Parameters):
 
     n: Positive = 12
     techniques: list[str] = Field(default=TECHNIQUES, min_length=1)
-    budgets: list[int | Literal["turns", "full"]] = Field(default=["turns", 128], min_length=1)
+    budgets: list[int | str] = Field(default=["turns", 128], min_length=1)
     lengths: list[int] = Field(default=list(LENGTHS), min_length=1)
     dialogues: str = ""
     split: Literal["test", "val"] = "test"
@@ -35,6 +35,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
     """The parameters, if every technique and budget exists and none is named twice; LabError with what is legal otherwise."""
     parameters = checked(experiment, values, where)
     technique_members(parameters.techniques)
+    require_writer(parameters.techniques, parameters.model)
     budgets = [budget_name(budget) for budget in parameters.budgets]
     if len(set(budgets)) < len(budgets):
         raise LabError(f"{where}: budgets names one of {parameters.budgets} twice")

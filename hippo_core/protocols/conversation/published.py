@@ -53,7 +53,7 @@ def read_published(path: Path) -> tuple[Dialogue, ...]:
             raise LabError(f"{path}, {part} {number}, {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise LabError(f"{path}, {part} {number}: no {what} ({type(error).__name__}: {error})") from None
-        check(dialogues[-1], f"{path}: ", verbatim=False)
+        check(dialogues[-1], f"{path}: ")
     return tuple(dialogues)
 
 

@@ -19,6 +19,7 @@ from hippo_core.results.statistics.paired import bonferroni, cohens_d, compare, 
 AGAINST = ("random", "recency", "bm25")  # what a technique must beat before it counts as helping
 SHOWN = {
     "em": "exact match",
+    "overlap": "overlap",
     "presence": "answer in the prompt",
     "entity_recall": "entity recall",
     "entity_precision": "entity precision",
@@ -65,7 +66,7 @@ def sections(tables: Sequence[TableRows]) -> list[Section]:
                 _technique_table(name, rows),
                 Section(f"What is answered, by tokens{name}", _curve_sentence(rows), drawing.png(conversation.curve(rows))),
                 Section(f"Lost in the middle{name}", where, positions),
-                *(_groups(name, rows, column) for column in (*GROUPS, "distance")),
+                *(_groups(name, rows, column) for column in (*GROUPS, "distance") if column in rows),
                 _pairs(name, rows),
             ]
     return collected
@@ -87,14 +88,14 @@ def _common_budgets(rows: Frame) -> Frame:
 
 
 def _budget(name: str) -> str:
-    return {"turns": "half of the turns (20 at most)", "full": "everything"}.get(name, f"{name} tokens")
+    return {"turns": "half of the turns (20 at most)", "full": "everything"}.get(name, f"{name} tokens" if name.isdecimal() else name)
 
 
 def _technique_table(name: str, rows: Frame) -> Section:
     lines = []
     for line in sorted(by_technique(rows), key=lambda line: (_order(line["budget"]), -(line["em"]["mean"] or 0))):
         shown: dict[str, Any] = {"budget": _budget(line["budget"]), "technique": line["technique"]}
-        for column, title in SHOWN.items():
+        for column, title in ((name, title) for name, title in SHOWN.items() if name in line):
             shown[title] = share(line[column]["mean"], line[column]["low"], line[column]["high"])
             if column == "em":
                 shown["95% interval"] = span(line["em"]["low"], line["em"]["high"])

@@ -3,7 +3,7 @@
 from hippo_core.files import write_text
 from hippo_core.protocols.base.cell import RunningCell
 from hippo_core.protocols.conversation.budget import budget_name
-from hippo_core.protocols.conversation.dialogue import Dialogue, read
+from hippo_core.protocols.conversation.dialogue import Dialogue, read, reworded
 from hippo_core.protocols.conversation.generator import generate
 from hippo_core.protocols.conversation.lines import write_lines
 from hippo_core.protocols.conversation.phases import ANSWER_TOKENS, RAW, SCORED, evaluate, execute
@@ -24,6 +24,8 @@ def dialogues_of(cell: RunningCell) -> tuple[Dialogue, ...]:
         if parameters.dialogues
         else generate(parameters.count, parameters.seed, parameters.split, parameters.lengths)
     )
+    if words := reworded(dialogues):
+        print(words)
     lines = (dialogue.model_dump_json(exclude_defaults=True) + "\n" for dialogue in dialogues)
     write_text(cell.record / DIALOGUES, "".join(lines))
     return dialogues

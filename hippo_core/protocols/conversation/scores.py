@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion, contains_words
+from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion, contains_words, is_verbatim
+from hippo_core.results.scores import token_f1
 from hippo_core.text import words
 
 ARTICLES = frozenset({"a", "an", "the"})
@@ -59,12 +60,14 @@ def answer_scores(response: str, question: DialogueQuestion, known: Sequence[str
     """The scores of an answer; NaN where a question has nothing to score it by. `known`: entities that it may name.
 
     em: the response is the answer. contains: it has the answer in it, as whole words; of models that answer in sentences that is what
-    tells. stale: it has what a later turn corrected. Where "unknown" is right, that is the answer.
+    tells. overlap: F1 of its words with those of the accepted answer that is likest, for answers in other words than the turns. stale: it
+    has what a later turn corrected. Where "unknown" is right, that is the answer.
     """
     accepted = _accepted(question)
     return {
         "em": exact(response, accepted),
         "contains": float(any(contains_words(response, text) for text in accepted)),
+        "overlap": token_f1(response, accepted),
         "entity_recall": entity_recall(response, question.entities),
         "entity_precision": entity_precision(response, question.entities, known) if question.entities else math.nan,
         "stale": float(any(contains_words(response, text) for text in question.refuted)) if question.refuted else math.nan,
@@ -78,12 +81,13 @@ def _accepted(question: DialogueQuestion) -> tuple[str, ...]:
 def scored(row: Mapping[str, Any], dialogue: Dialogue, question: DialogueQuestion, known: Sequence[str]) -> dict[str, Any]:
     """All scores of a raw row, and what it is grouped by. An answer that failed has none.
 
-    presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`. shown: share of the
-    evidence that was shown; NaN where the technique failed. distance: turns behind the last evidence.
+    presence: the answer stands in what was shown, the ceiling of a reader; NaN where a row does not keep its `lines`, or the answer stands
+    in no turn. shown: share of the evidence that was shown; NaN where the technique failed. distance: turns behind the last evidence. key:
+    what kind of information the evidence is.
     """
     evidence, ranking, lines = dialogue.indices(question.evidence), row["ranking"], row.get("lines")
     answered, accepted = answer_scores(row["text"], question, known), _accepted(question)
-    text = None if lines is None or not question.answerable else "\n".join(lines)
+    text = "\n".join(lines) if lines is not None and question.answerable and is_verbatim(dialogue, question) else None
     return {
         **{name: math.nan if row["error"] else value for name, value in answered.items()},
         "presence": math.nan if text is None else float(any(contains_words(text, answer) for answer in accepted)),
@@ -97,6 +101,7 @@ def scored(row: Mapping[str, Any], dialogue: Dialogue, question: DialogueQuestio
         "salience": question.salience or "",
         "kind": question.kind,
         "category": dialogue.category,
+        "key": next((key for index in evidence if (key := dialogue.turns[index].key)), ""),
         "turns": len(dialogue.turns),
         "distance": len(dialogue.turns) - 1 - max(evidence) if evidence else None,
     }

@@ -10,9 +10,9 @@ from hippo_core.results.records.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-SCORES = ("em", "contains", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
+SCORES = ("em", "contains", "overlap", "entity_recall", "entity_precision", "stale", "presence", "shown", "hit_1", "recall_5", "recall_10")
 COSTS = ("tokens", "ms", "index_ms")
-GROUPS = ("position", "salience", "kind", "category")
+GROUPS = ("position", "salience", "kind", "category", "key")
 COLUMNS = ("entry", "dialogue", "question", "technique", "budget", *GROUPS, "turns", "distance", *SCORES, *COSTS, "cut")
 
 
@@ -34,7 +34,7 @@ def by_technique(rows: Frame) -> list[dict[str, Any]]:
     lines = []
     for (technique, budget), own in rows.groupby(["technique", "budget"], sort=False):
         line: dict[str, Any] = {"technique": technique, "budget": budget}
-        line |= {name: mean_score(own, name) for name in SCORES}
+        line |= {name: mean_score(own, name) for name in SCORES if name in own}  # records of before lack some
         line |= {name: _mean(own[name]) for name in COSTS}
         line["failed"] = int(own["em"].isna().sum())  # every other answer has an exact match, 0 or 1
         line["cut"] = int((own["cut"] > 0).sum()) if "cut" in own else 0  # records of before do not say

@@ -6,7 +6,8 @@ from random import Random
 import pytest
 
 from hippo_core.protocols.conversation.dialogue import Turn
-from hippo_core.protocols.conversation.techniques.actr import ACTR, ACTRBase, ACTRSettings, base_level, logistic, spreading, uses_of
+from hippo_core.protocols.conversation.techniques import load_technique
+from hippo_core.protocols.conversation.techniques.actr import ACTR, ACTRSettings, base_level, logistic, spreading, uses_of
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext
 
 
@@ -57,7 +58,7 @@ def test_activation_ranks_by_recency_frequency_and_fit():
     dialogue_turns = turns("Lea likes tea.", "Omar likes milk.", "Ivo likes cocoa.")
     texts = [part[0].text for part in dialogue_turns]
     assert list(ACTR(TechniqueContext(None)).rank(texts, dialogue_turns)("What does Omar like?")) == [1, 2, 0]
-    assert list(ACTRBase(TechniqueContext(None)).rank(texts, dialogue_turns)("What does Omar like?")) == [2, 1, 0]
+    assert list(load_technique("actr_base", TechniqueContext(None)).rank(texts, dialogue_turns)("What does Omar like?")) == [2, 1, 0]
 
 
 def test_base_level_equals_pyactup():

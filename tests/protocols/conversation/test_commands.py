@@ -2,12 +2,14 @@
 
 import json
 import math
+import re
 from collections import Counter
 
+import pandas as pd
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.conversation.aggregate import aggregate
+from hippo_core.protocols.conversation.aggregate import aggregate, differences
 from hippo_core.protocols.conversation.dialogue import Dialogue
 from hippo_core.protocols.conversation.lines import appending, read_lines, write_lines
 from hippo_core.protocols.conversation.scores import answer_scores, known_entities
@@ -80,16 +82,34 @@ def test_the_report_follows_the_answers(dialogues, tmp_path):
     execute(raw, dialogues, BOTH, Parrot(fails=(1,)))
     aggregate(evaluate(raw, dialogues, tmp_path / "scored.jsonl"), tmp_path)
     full, none = table(tmp_path, "Techniques")
-    assert (full["contains"], full["n"], full["failed"], none["contains"], none["stale"]) == ("1.00", "23", "1", "0.00", "1.00")
+    assert (full["contains"], full["n"], full["failed"], none["contains"]) == ("1.00", "23", "1", "0.00")
+    assert none["stale"].startswith("1.00 (0.") and none["stale"].endswith(" to 1.00)")
+    assert full["overlap"].startswith("0.69 (0.") and full["EM"].endswith(")")  # 11 names, and 12 times one word of five
     assert (full["coherence"], full["fluency"]) == ("–", "–")
     [difference] = table(tmp_path, "Differences")
     assert (difference["techniques"], difference["n"], difference["difference"]) == ("full (full) − none (full)", "23", "+1.00")
-    assert [row["early"] for row in table(tmp_path, "By position (n)")] == ["1.00 (11)", "0.00 (12)"]
+    assert difference["d"] == "–"  # every dialogue differs as much
+    [recall] = table(tmp_path, "Differences of entity recall")
+    assert recall["d"].startswith("+") and " to " in recall["d, 95 %"]
+    early = [row["early"] for row in table(tmp_path, "By position (n)")]
+    assert [re.sub(r"0\.\d[1-9]", "0.x", cell) for cell in early] == ["1.00 (0.x to 1.00) (11)", "0.00 (0.00 to 0.x) (12)"]
     turned = [{**value, "questions": [{**question, "answer": "Noted"} for question in value["questions"]]} for value in values()]
     expected = [Dialogue.model_validate(value) for value in turned]  # other answers are expected: nothing is right any more
     aggregate(evaluate(raw, expected, tmp_path / "scored.jsonl"), tmp_path)
     assert [row["contains"] for row in table(tmp_path, "Techniques")] == ["0.00", "0.00"]
     assert "no judge was asked" in (tmp_path / "report.md").read_text()
+
+
+def test_differences_of_three_techniques_are_corrected_both_ways():
+    rows = pd.DataFrame(
+        {"provider": "p", "technique": name, "budget": "full", "dialogue": f"d{number}", "question": "0", "error": None, "contains": right}
+        for name, least in (("a", 0), ("b", 3), ("c", 9))
+        for number in range(12)
+        for right in [float(number >= least)]
+    )
+    lines = differences(rows).to_dict("records")
+    p, holm, bonferroni = ([float(line[name].removeprefix("< ")) for line in lines] for name in ("p", "p (Holm)", "p (Bonferroni)"))
+    assert bonferroni == pytest.approx([min(1, 3 * value) for value in p], abs=0.02) and sum(holm) < sum(bonferroni)
 
 
 def test_tokens_that_nobody_counted_are_missing_and_not_0(dialogues, tmp_path):

@@ -26,7 +26,16 @@ RIGHT = {"oracle": 1.0, "none": 0.0, "recency": 0.5, "random": 0.25, "bm25": 0.7
 
 @pytest.fixture
 def rows():
-    known = {"salience": "high", "kind": "fact", "category": "identity", "turns": 40, "presence": 1.0, "tokens": 128.0, "ms": 1.0}
+    known = {
+        "salience": "high",
+        "kind": "fact",
+        "category": "identity",
+        "key": "fact",
+        "turns": 40,
+        "presence": 1.0,
+        "tokens": 128.0,
+        "ms": 1.0,
+    }
     lines = []
     for technique, dialogue, number in product(RIGHT, range(12), range(4)):
         line = dict.fromkeys(COLUMNS, np.nan) | known | {"technique": technique, "dialogue": f"d{dialogue}", "index_ms": 2.0}
@@ -70,7 +79,9 @@ def test_sections_have_tables_and_figures(rows):
     [
         ({"techniques": ["bm52"]}, "unknown technique 'bm52'"),
         ({"techniques": ["bm25", "bm25"]}, "named twice"),
-        ({"techniques": ["recency@3"]}, "expected a retriever"),
+        ({"techniques": ["actr[tau=0]"]}, "legal: top_k, decay, strength, weight, noise, threshold"),
+        ({"techniques": ["model_rank"]}, "hippo-tiny answers in a word and cannot write; give another model"),
+        ({"budgets": ["turns[ratio=2]"]}, "ratio"),
         ({"budgets": [0]}, "number of tokens from 1"),
         ({"budgets": ["half"]}, "budgets"),
         ({"budgets": [128, 128]}, "twice"),

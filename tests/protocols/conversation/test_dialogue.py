@@ -1,11 +1,13 @@
 """Files of dialogues: the specification's names and our own, and every mistake with file and line."""
 
 import json
+import math
 
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.conversation.dialogue import read
+from hippo_core.protocols.conversation.dialogue import read, reworded
+from hippo_core.protocols.conversation.scores import scored
 
 SPECIFIED = """{"id": "a",
  "turns": [
@@ -49,7 +51,7 @@ def test_a_folder_a_list_and_lines_are_read_and_written_dialogues_come_back(tmp_
     [
         ('"role": "assistant", ', "", 5, "speaker"),
         ('"I take the bus."', '""', 5, "at least 1 character"),
-        ('"expectedAnswer": "Ann"', '"expectedAnswer": "US"', 8, "occurs in no turn"),
+        ('"expectedAnswer": "Ann"', '"expectedAnswer": " "', 8, "an answer is expected"),
         ('{"role": "assistant",', '{"role": "assistant", "id": "0",', 3, "two turns"),
         ('"question": "Who?",', '"question": "Who?", "evidence": ["7"],', 8, "'7' is the id of no turn"),
         ('"infoLocation": "early"', '"infoLocation": "soon"', 9, "'early', 'middle' or 'recent'"),
@@ -96,9 +98,16 @@ def test_ids_overlap_across_files_too(tmp_path):
         read(tmp_path)
 
 
-def test_an_answer_in_other_words_is_read_where_that_is_allowed(tmp_path):
-    path = written(tmp_path, SPECIFIED.replace('"expectedAnswer": "Ann"', '"expectedAnswer": "nobody"'))
-    assert read(path, verbatim=False)[0].questions[0].answer == "nobody"
+def test_an_answer_in_other_words_is_read_counted_and_scored(tmp_path):
+    [told] = read(written(tmp_path))
+    [dialogue] = read(written(tmp_path, SPECIFIED.replace('"expectedAnswer": "Ann"', '"expectedAnswer": "her name is Ann"')))
+    assert reworded([told]) == "" and reworded([told, dialogue]).startswith("1 of 2 answers occur in no turn")
+    row = {"ranking": None, "text": "The name is Ann Lee.", "lines": ["user: My name is Ann."], "places": [0], "error": None}
+    row |= {"tokens_in": 9, "select_ms": 0.0, "seconds": 0.0}
+    scores = scored(row, dialogue, dialogue.questions[0], ("Ann",))
+    assert (scores["em"], scores["contains"], scores["overlap"], scores["entity_recall"]) == (0, 0, 0.75, 1)  # 3 words of 4 and of 4
+    assert math.isnan(scores["presence"])  # no prompt could hold it
+    assert scored(row, told, told.questions[0], ("Ann",))["presence"] == 1
 
 
 def test_nothing_to_read_is_reported(tmp_path):

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from hippo_core.errors import LabError
-from hippo_core.protocols.conversation.dialogue import KEY_TYPES, POSITIONS, SALIENCES, check, contains_words
+from hippo_core.protocols.conversation.dialogue import KEY_TYPES, POSITIONS, SALIENCES, check, contains_words, reworded
 from hippo_core.protocols.conversation.generator import CATEGORIES, KINDS, LENGTHS, STRESS, generate
 
 
@@ -31,6 +31,9 @@ def test_each_cell_has_each_kind_and_category_equally_often(dialogues, column):
 
 
 def test_answers_are_verbatim_where_position_and_stress_say(dialogues):
+    assert reworded(dialogues) == ""
+    keys = Counter(dialogue.turns[int(question.evidence[0])].key for dialogue in dialogues for question in dialogue.questions)
+    assert keys.keys() == set(KEY_TYPES) and min(keys.values()) > 20
     for dialogue in dialogues:
         check(dialogue)
         for question in dialogue.questions:

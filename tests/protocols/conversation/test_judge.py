@@ -22,14 +22,17 @@ def scored(dialogues, parrot, tmp_path):
 def by_length(prompt):
     """Better for longer answers, so that the ratings vary."""
     answer = prompt.split("<answer>")[1].partition("</answer>")[0]
-    return json.dumps({"coherence": min(5, len(answer) // 3), "fluency": 3})
+    return json.dumps({"coherence": min(5, len(answer) // 3), "fluency": 3, "reasoning": f"{len(answer)} letters"})
 
 
 @pytest.mark.parametrize(
     ("text", "due"),
     [
-        ('{"coherence": 4, "fluency": 5}', {"coherence": 4, "fluency": 5}),
-        ('Well: {"coherence": 4, "fluency": 5, "why": "fits"} done', {"coherence": 4, "fluency": 5}),
+        ('{"coherence": 4, "fluency": 5}', {"coherence": 4, "fluency": 5, "reasoning": ""}),
+        (
+            'Well: {"coherence": 4, "fluency": 5, "reasoning": "fits {so far}"} done',
+            {"coherence": 4, "fluency": 5, "reasoning": "fits {so far}"},
+        ),
         ('{"coherence": 6, "fluency": 5}', None),
         ('{"coherence": 4.5, "fluency": 5}', None),
         ('{"coherence": true, "fluency": 5}', None),
@@ -50,6 +53,7 @@ def test_a_judgement_that_fails_is_missing_and_is_tried_again(scored, dialogues,
     assert len(failed) == 2 and {row["coherence"] for row in failed} == {None} and failed[0]["answer_id"] == scored[1]["answer_id"]
     last = Parrot(says=by_length)
     assert judge(scored, dialogues, last, path) == 0 and len(last.prompts) == 1
+    assert read_lines(path)[0]["reasoning"] == f"{len(scored[0]['text'])} letters" and failed[0]["reasoning"] is None
 
 
 def ratings_of(judged, change=lambda value: value):
@@ -67,7 +71,7 @@ def test_a_judge_is_shown_only_where_people_agree(scored, dialogues, tmp_path):
     ):
         aggregate(scored, tmp_path, judged, ratings)
         assert text in (tmp_path / "report.md").read_text()
-        assert [row["coherence"] != "–" for row in table(tmp_path, "Techniques")] == [shown, shown]
+        assert [row["coherence"][:1] != "–" for row in table(tmp_path, "Techniques")] == [shown, shown]
         assert [row["fluency"] for row in table(tmp_path, "Techniques")] == ["–", "–"]  # all the same: chance agrees as well
 
 

@@ -6,9 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from hippo_core.protocols.conversation.budget import ContextBudget, budget_name
+from hippo_core.protocols.conversation.phases import calls_of
 from hippo_core.protocols.conversation.techniques import load_technique, model_summary
 from hippo_core.protocols.conversation.techniques.base import TechniqueContext, TurnQuery
+from hippo_core.protocols.conversation.techniques.model_summary import asking
 from tests.protocols.conversation.conftest import count
+from tests.protocols.conversation.parrot import Parrot
 
 LONG = 25  # turns: two steps of ten and one of five
 
@@ -66,3 +69,23 @@ def test_it_is_cut_to_the_budget(name, budget, talk, asked):
 def test_what_the_model_cannot_read_at_once_is_read_in_halves(talk, asked):
     choose("model_summary", talk, 40, limit=120)  # six lines
     assert {len(lines) for lines, _ in asked} == {10, 5, 11, 6}
+
+
+def asked_of(dialogue, name, says):
+    """The rows of a technique that lets a provider write, and the provider."""
+    parrot = Parrot(says=says)
+    context = TechniqueContext(SimpleNamespace(encode_text=str.split), ask=asking(parrot))
+    return [row for row, _ in calls_of([dialogue], [name], ["turns"], context, parrot, 8)], parrot
+
+
+def test_the_model_that_answers_summarises_and_ranks_whoever_it_is(talk, dialogue):
+    rows, parrot = asked_of(talk, "model_summary[every=5]", lambda prompt: "Lea: Oslo")
+    assert [row["lines"] for row in rows] == [["Summary: Lea: Oslo"]] * 2 and len(parrot.prompts) == 5
+    harp_first = lambda prompt: next((line[1] for line in prompt.splitlines() if "harp" in line), "1, 99")  # noqa: E731
+    rows, parrot = asked_of(dialogue, "model_rank[window=4;top_k=1]", harp_first)
+    assert [row["places"] for row in rows] == [[2], [2]] and len(parrot.prompts) == 6  # it moves up by half a window, twice
+
+
+def test_a_model_that_names_no_passage_is_an_error_of_its_own(dialogue):
+    rows, _ = asked_of(dialogue, "model_rank", lambda prompt: "unknown")
+    assert {row["error"] for row in rows} == {"the model was asked for the numbers of passages and wrote 'unknown'"}

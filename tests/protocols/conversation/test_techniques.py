@@ -13,12 +13,10 @@ from hippo_core.protocols.conversation.techniques.base import TurnQuery
 from hippo_core.protocols.conversation.techniques.plain import compressed
 from tests.protocols.conversation.conftest import count
 
-OWN_TESTS = ("memories", "model_summary")  # modules that need a model
+OWN_TESTS = ("memories", "model_summary", "model_rank")  # modules that need a model
 OURS = members(techniques.__name__)
 FAST = [
-    name
-    for name, technique in OURS.items()
-    if technique.module.rpartition(".")[2] not in OWN_TESTS and name not in ("embedding", "embedding_recent", "key")
+    name for name, technique in OURS.items() if technique.module.rpartition(".")[2] not in OWN_TESTS and name not in ("embedding", "key")
 ]
 LEA, OMAR = TurnQuery("In which city does Lea live?", "0", (4,)), TurnQuery("Which instrument does Omar play?", "1", (2,))
 
@@ -34,7 +32,7 @@ def choose(dialogue, context_budget, setting):
 
 
 @pytest.mark.parametrize("budget", ["turns", 6, 12, "full"])
-@pytest.mark.parametrize("name", [*FAST, "bm25@3", "actr@3"])
+@pytest.mark.parametrize("name", [*FAST, "bm25@3", "actr@3", "window_summary"])
 def test_what_is_shown_fits_and_stands_in_order(name, budget, dialogue, context_budget, choose):
     own, chosen = context_budget(budget), choose(name, budget)
     assert list(chosen.indices) == sorted(set(chosen.indices)) and len(chosen.lines) == len(chosen.indices)
@@ -75,6 +73,20 @@ def test_retrieval_ranks_by_the_question(choose):
     assert choose("bm25@3", asked=OMAR).ranking[:3] == (0, 1, 2)
 
 
+def test_settings_change_what_is_shown(choose, context_budget):
+    assert choose("bm25[recency=0.25]") == choose("bm25_recent") != choose("bm25[recency=1]")
+    assert choose("bm25[recency=1]").ranking == (7, 6, 5, 4, 3, 2, 1, 0)
+    assert choose("bm25[top_k=1]", asked=OMAR).indices == (2,) == choose("bm25[threshold=1]", asked=OMAR).indices
+    assert choose("bm25@3[top_k=1]", asked=OMAR).indices == (0, 1, 2)
+    assert choose("actr[weight=0]") == choose("actr_base") and choose("actr[threshold=-0.1;weight=0]").ranking == (7,)
+    assert choose("actr[noise=0.25]") == choose("actr_noise") and choose("actr[decay=0;weight=0]").ranking[0] == 0  # Lea, twice
+    assert choose("summary[window=0.5]") == choose("window_summary")
+    assert any(choose("summary[every=1]", tokens) != choose("summary", tokens) for tokens in range(6, 30))
+    assert choose("pruning[least=4]").indices == (6,) and choose("compression[ratio=0.3]").lines[0] == "user: Lea Oslo."
+    assert [context_budget(f"turns[{settings}]").turns for settings in ("ratio=0.25", "most=3", "ratio=1")] == [2, 3, 8]
+    assert budget_name("turns[ratio=0.5]") == "turns" and budget_name("064") == budget_name(64)
+
+
 def test_the_rolling_summary_prefers_what_tells_something_and_the_window_is_the_end(choose):
     assert set(choose("summary").indices) >= {0, 2, 6}
     last = choose("window_summary").indices
@@ -86,7 +98,7 @@ def test_compression_keeps_names_and_drops_function_words(dialogue):
     assert compressed(dialogue.turns[0]) == "user: Lea lives Rome."
 
 
-@pytest.mark.parametrize("budget", [0, -3, True, "half", 2.5])
+@pytest.mark.parametrize("budget", [0, -3, True, "half", 2.5, "-3"])
 def test_a_budget_that_is_none_is_reported(budget):
     with pytest.raises(LabError, match="number of tokens from 1"):
         budget_name(budget)
@@ -101,8 +113,15 @@ def test_a_budget_below_one_turn_is_reported(dialogue, context_budget):
 
 
 def test_names_of_techniques():
-    assert parsed("bm25@6") == ("bm25", 6) and parsed("hei_nw@3") == ("hei_nw", 3)
-    for wrong, says in (("bm52", "legal: actr"), ("recency@3", "expected a retriever"), ("bm25@0", "number of turns")):
+    assert parsed("bm25@6") == ("bm25", 6, {}) and parsed("hei_nw@3[top_k=2]") == ("hei_nw", 3, {"top_k": 2})
+    for wrong, says in (
+        ("bm52", "legal: actr"),
+        ("recency@3", "expected a retriever"),
+        ("bm25@0", "number of turns"),
+        ("bm25[top_k=4", "a bracket is open"),
+        ("bm25[k=4]", "technique bm25.k=4.: k: unknown key; legal: top_k, recency, threshold"),
+        ("actr[decay=-1]", "decay: .* greater than or equal to 0"),
+    ):
         with pytest.raises(LabError, match=says):
             technique_members([wrong])
     with pytest.raises(LabError, match="named twice"):

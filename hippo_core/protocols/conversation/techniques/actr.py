@@ -10,24 +10,26 @@ turn i does not hold it. Noise is logistic with scale s, variance pi^2 s^2 / 3.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
+from typing import Annotated
+
+from pydantic import Field
 
 from hippo_core.protocols.conversation.dialogue import Turn
 from hippo_core.protocols.conversation.entities import content, names
-from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, RetrieverSettings
 
 
-@dataclass(frozen=True)
-class ACTRSettings:
+class ACTRSettings(RetrieverSettings):
     """Decay d, strength S of associations (of 2, 3 and 4.5 the best on validation dialogues; it must exceed ln fan), total weight W of
-    sources, noise s."""
+    sources, noise s, retrieval threshold tau: what is less active is not shown."""
 
-    decay: float = 0.5
+    decay: Annotated[float, Field(ge=0)] = 0.5
     strength: float = 4.5
-    weight: float = 1.0
-    noise: float = 0.0
+    weight: Annotated[float, Field(ge=0)] = 1.0
+    noise: Annotated[float, Field(ge=0)] = 0.0
+    threshold: float | None = None
 
 
 def base_level(uses: Sequence[float], now: float, decay: float) -> float:
@@ -82,20 +84,7 @@ class ACTR(Retriever):
                 level + spreading(sources, words, fan, settings) + logistic(random, settings.noise)
                 for level, words in zip(base, chunk_words, strict=True)
             ]
-            return sorted(range(len(active)), key=lambda index: (-round(active[index], 9), index))
+            above = [index for index, level in enumerate(active) if settings.threshold is None or level >= settings.threshold]
+            return sorted(above, key=lambda index: (-round(active[index], 9), index))
 
         return rank
-
-
-class ACTRBase(ACTR):
-    """By base level alone, without spreading."""
-
-    name = "actr_base"
-    settings = ACTRSettings(weight=0.0)
-
-
-class ACTRNoise(ACTR):
-    """With noise on every activation."""
-
-    name = "actr_noise"
-    settings = ACTRSettings(noise=0.25)

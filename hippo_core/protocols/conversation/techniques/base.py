@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
@@ -33,21 +35,38 @@ class Chosen:
 
 
 Choose = Callable[[TurnQuery, ContextBudget], Chosen]
+Ask = Callable[[str, int], str | None]  # a prompt and a number of tokens -> what the model writes; None where it cannot read the prompt
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
 class TechniqueContext:
-    """What techniques are made from: the model that answers, the seed of what is drawn, and how many turns a passage has."""
+    """What techniques are made from: the model that answers, the seed of what is drawn, how many turns a passage has, and how another model
+    is asked to write (None: `lm` writes)."""
 
     lm: Any
     seed: int = 1337
     chunk: int = 1
+    ask: Ask | None = None
+
+
+class TechniqueSettings(BaseModel):
+    """The settings of a technique that has none; others add theirs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RetrieverSettings(TechniqueSettings):
+    """How many passages are shown at most; None: as many as fit the budget."""
+
+    top_k: Annotated[int, Field(ge=1)] | None = None
 
 
 class Technique:
     """The base of all techniques: it shows nothing."""
 
     chunks = False  # whether it ranks passages, which may be several turns
+    settings: Any = TechniqueSettings()  # NAME[key=value;...] replaces them
 
     def __init__(self, setting: TechniqueContext) -> None:
         self.setting = setting
@@ -70,6 +89,7 @@ class Retriever(Technique):
     What it leaves out of its ranking is not shown."""
 
     chunks = True
+    settings: Any = RetrieverSettings()
 
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         """A function that ranks passages (texts of the turns beside them, which are in order)."""
@@ -84,7 +104,7 @@ class Retriever(Technique):
 
         def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
             if asked.text not in known:
-                known[asked.text] = tuple(index for number in rank(asked.text) for index in parts[number])
+                known[asked.text] = tuple(index for number in rank(asked.text)[: self.settings.top_k] for index in parts[number])
             return turns_of(dialogue, budget.fill(known[asked.text]), known[asked.text])
 
         return choose

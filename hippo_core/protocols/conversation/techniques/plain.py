@@ -1,14 +1,27 @@
 """Techniques that rank nothing: no turn, all turns, the evidence, random turns, and the last turns whole, pruned or in fewer words."""
 
 from random import Random
+from typing import Annotated
+
+from pydantic import Field
 
 from hippo_core.live.answer import FUNCTION_WORDS
 from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, Turn
 from hippo_core.protocols.conversation.entities import OPENERS, content, names
-from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Technique, TurnQuery, turns_of
+from hippo_core.protocols.conversation.techniques.base import Choose, Chosen, Share, Technique, TechniqueSettings, TurnQuery, turns_of
 
-LEAST = 3  # content words of a turn that pruning keeps
+
+class PruningSettings(TechniqueSettings):
+    """How many content words a turn that pruning keeps has at least."""
+
+    least: Annotated[int, Field(ge=0)] = 3
+
+
+class CompressionSettings(TechniqueSettings):
+    """The share of a turn's words that is kept at most: names and numbers first, then the first."""
+
+    ratio: Share = 1.0
 
 
 class EmptyContext(Technique):
@@ -59,12 +72,15 @@ class Recency(Technique):
 
 
 class Pruning(Technique):
-    """Shows the last turns that have a name or a number in them and at least LEAST content words."""
+    """Shows the last turns that have a name or a number in them and at least `least` content words."""
 
     name = "pruning"
+    settings = PruningSettings()
 
     def open(self, dialogue: Dialogue) -> Choose:
-        informative = [index for index, turn in enumerate(dialogue.turns) if len(content(turn.text)) >= LEAST and names(turn.text)]
+        informative = [
+            index for index, turn in enumerate(dialogue.turns) if len(content(turn.text)) >= self.settings.least and names(turn.text)
+        ]
         return lambda asked, budget: turns_of(dialogue, budget.fill(reversed(informative)))
 
 
@@ -72,9 +88,10 @@ class Compression(Technique):
     """Shows the last turns without function words, in order; turns without any other word are left out."""
 
     name = "compression"
+    settings = CompressionSettings()
 
     def open(self, dialogue: Dialogue) -> Choose:
-        lines = {index: line for index, turn in enumerate(dialogue.turns) if (line := compressed(turn))}
+        lines = {index: line for index, turn in enumerate(dialogue.turns) if (line := compressed(turn, self.settings.ratio))}
 
         def choose(asked: TurnQuery, budget: ContextBudget) -> Chosen:
             indices = budget.fill_lines(lines, sorted(lines, reverse=True))
@@ -92,7 +109,9 @@ def newest(budget: ContextBudget, indices: range) -> tuple[int, ...]:
     return ()
 
 
-def compressed(turn: Turn) -> str:
-    """The turn's line with its content words alone; "" where it has none."""
+def compressed(turn: Turn, ratio: float = 1.0) -> str:
+    """The turn's line with its content words alone, at most `ratio` of all its words; "" where it has none."""
     words = [word for word in turn.text.split() if word.strip(".,:;!?").lower() not in FUNCTION_WORDS | OPENERS]
+    kept = sorted(range(len(words)), key=lambda index: not names(words[index]))[: round(ratio * len(turn.text.split()))]
+    words = [words[index] for index in sorted(kept)]
     return f"{turn.speaker}: {' '.join(words)}" if words else ""

@@ -3,7 +3,8 @@
     score(turn) = (1 - w) likeness(turn, question) + w recency(turn),    best first
 
 likeness is scaled to the dialogue's best (0 to 1); recency is the turn's position, from 0 (first) to 1 (last). The specification names
-the settings (scorer, recency weight, threshold, top k) and no formula; this is ours. k is what fits the budget.
+the settings (scorer, recency weight, threshold, top k) and no formula; this is ours. What scores below the threshold is not shown; k is
+what fits the budget, unless `top_k` says less.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,21 +15,27 @@ from typing import Any
 import numpy as np
 
 from hippo_core.protocols.conversation.dialogue import Turn
-from hippo_core.protocols.conversation.techniques.base import Rank, Retriever
+from hippo_core.protocols.conversation.techniques.base import Rank, Retriever, RetrieverSettings, Share
 from hippo_core.retrieval.ranking import ranked
 from hippo_core.retrieval.scores import bm25_scores, dense_scores
 from hippo_core.retrieval.world_index import WorldIndex
 from hippo_core.store.trace import Trace
 
 Scores = Callable[[str], np.ndarray]  # a question -> how like each passage is
-RECENT = 0.25  # the weight of recency where a technique has one
 WINNERS = 64  # units of a key, as the episodic memory's
+
+
+class SelectiveSettings(RetrieverSettings):
+    """The weight w of recency, and the score from which a passage is shown."""
+
+    recency: Share = 0.0
+    threshold: Share = 0.0
 
 
 class Selective(Retriever):
     """Ranks passages by likeness and recency."""
 
-    recency = 0.0
+    settings = SelectiveSettings()
 
     def scores(self, passages: Sequence[str]) -> Scores:
         """A function that says how like a question each passage is."""
@@ -37,7 +44,13 @@ class Selective(Retriever):
     def rank(self, passages: Sequence[str], turns: Sequence[Sequence[Turn]]) -> Rank:
         scores = self.scores(passages)
         age = np.linspace(0, 1, len(passages)) if len(passages) > 1 else np.ones(1)
-        return lambda question: ranked((1 - self.recency) * scaled(scores(question)) + self.recency * age)
+        weight, least = self.settings.recency, self.settings.threshold
+
+        def rank(question: str) -> Sequence[int]:
+            values = (1 - weight) * scaled(scores(question)) + weight * age
+            return [index for index in ranked(values) if values[index] >= least]
+
+        return rank
 
 
 class TurnBM25(Selective):
@@ -48,13 +61,6 @@ class TurnBM25(Selective):
     def scores(self, passages: Sequence[str]) -> Scores:
         index, taught = indexed(self.setting.lm, passages)
         return lambda question: bm25_scores(index, taught, question)
-
-
-class RecentBM25(TurnBM25):
-    """By words, the newer the better."""
-
-    name = "bm25_recent"
-    recency = RECENT
 
 
 class Embedding(Selective):
@@ -68,13 +74,6 @@ class Embedding(Selective):
         index, taught = indexed(self.setting.lm, passages)
         encoder = default_encoder()
         return lambda question: dense_scores(index, taught, question, encoder)
-
-
-class RecentEmbedding(Embedding):
-    """By MiniLM's vectors, the newer the better."""
-
-    name = "embedding_recent"
-    recency = RECENT
 
 
 class KeyRanking(Selective):
