@@ -52,7 +52,8 @@ def reproduce(
     require_allowed(old, suite, allowed)
     require_same(old, PairedRun(old.folder, {"checksums": suite.checksums}, old.rows))
     agents = old.about.get("agents") or {}
-    permitted = Permissions(allowed.shell, passed=tuple(agents.get("passed", ())), agent=agents.get("agent", ""))
+    named = {name: agents.get(name, "") for name in ("agent", "sandbox")}
+    permitted = Permissions(allowed.shell, passed=tuple(agents.get("passed", ())), **named)
     with tempfile.TemporaryDirectory(prefix="hippo-paired-") as folder:
         rows = run_all_items(suite, restored(old.about["settings"]), lm, Path(folder, "tasks"), permitted, log)
     before = {(row["entry"], row["condition"]): row for row in old.rows.to_dict("records")}
