@@ -5,7 +5,7 @@ Read are the page, and the style sheets and scripts of the workspace that it nam
 - which declared value wins for an element, by specificity and order; inheritance, `!important`, and `@media` and the like are left out;
 - whether a script adds a listener for an event to an element that it looks up by a literal selector or id, and whether that listener, with
   the script's functions that it calls, holds certain words; events that bubble to a parent's listener are not followed;
-- whether brackets and quotes of scripts close, and whether scripts look up elements that the page lacks.
+- whether brackets and quotes of scripts close, and whether one adds a listener to an element that the page lacks.
 It cannot tell whether a script runs to its end, or computes what it should: that takes a score command.
 """
 
@@ -73,7 +73,7 @@ class Page:
             raise RecursionError
         self.selected: dict[str, set[int]] = {}
         sheets = "\n".join(self._part(tag, "href") for tag in self.soup.select("link[rel~=stylesheet], style"))
-        self.rules = sorted(_bounded(_rules(sheets), "rules"), key=lambda rule: rule[0])  # in order where specificity is the same
+        self.rules = sorted(_bounded(_rules(sheets)), key=lambda rule: rule[0])  # in order where specificity is the same
         self.script = "\n".join(_code(self._part(tag, "src")) for tag in self.soup.select("script"))
 
     def _text(self, file: str) -> str:
@@ -121,22 +121,22 @@ class Page:
                 opened.pop()
         if opened:
             return f"a script does not close {opened[-1]!r}"
-        lookups = _matches(LOOKUP, self.script)
+        lookups = _bounded(re.finditer(rf"{LOOKUP}\.addEventListener", self.script))
         lost = (match for match in lookups if not any(self._is(tag, _selector(match)) for tag in self.soup(True)))
-        return next((f"a script looks up {match['what']!a}, which the page lacks" for match in lost), "")
+        return next((f"a script listens on {match['what']!a}, which the page lacks" for match in lost), "")
 
     def listeners(self, element: Tag, event: str) -> Iterator[str]:
         """The code of each listener for an event on an element, with the functions that it calls."""
-        bound = [match for pattern in (BOUND, EACH) for match in _matches(pattern, self.script)]
+        bound = [match for pattern in (BOUND, EACH) for match in _bounded(re.finditer(pattern, self.script))]
         names = {match["name"] for match in bound if self._is(element, _selector(match))}
-        for match in _matches(rf"(?:(?<![\w$.])(?P<known>[\w$]++)|{LOOKUP}){ADDED}", self.script):
+        for match in _bounded(re.finditer(rf"(?:(?<![\w$.])(?P<known>[\w$]++)|{LOOKUP}){ADDED}", self.script)):
             here = match["known"] in names if match["known"] else self._is(element, _selector(match))
             if here and match["event"] == event:
                 yield self._with_called(_span(self.script, match.end()))
 
     def _with_called(self, body: str) -> str:
         """Code, with the functions and values of the scripts that it names, and those that they name."""
-        known = {match["name"]: match.start() for match in _matches(NAMED, self.script)}
+        known = {match["name"]: match.start() for match in _bounded(re.finditer(NAMED, self.script))}
         parts, waiting = [], [body]
         while waiting:
             parts.append(waiting.pop())
@@ -145,14 +145,10 @@ class Page:
         return "\n".join(parts)
 
 
-def _bounded(some: Iterable[Any], what: str) -> list[Any]:
+def _bounded(some: Iterable[Any]) -> list[Any]:
     if len(some := list(islice(some, MOST + 1))) > MOST:
-        raise LabError(f"a page with more than {MOST} {what} is not judged")
+        raise LabError(f"a page with more than {MOST} rules of style, or names, lookups or listeners of scripts, is not judged")
     return some
-
-
-def _matches(pattern: str, script: str) -> list[re.Match[str]]:
-    return _bounded(re.finditer(pattern, script), "names, lookups or listeners in its scripts")
 
 
 def _plain(text: str) -> str:
