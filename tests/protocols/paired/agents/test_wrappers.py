@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import time
 
 import pytest
 
@@ -40,9 +39,8 @@ def test_a_wrapper_hands_on_prompt_and_sandbox_and_ends_once_the_final_message_i
         for name, text in ({"prompt.md": "Do it."} | dict(task_of(task("true"), agent, sandbox).wrapper)).items():
             (tmp_path / name).write_text(text)
         around = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "TMPDIR": str(tmp_path), "HOME": str(tmp_path), "WATCH_S": "0.05"}
-        began = time.monotonic()
         process = subprocess.Popen(["sh", f"{tmp_path}/agent.sh"], cwd=tmp_path, env=around, stdout=subprocess.PIPE, start_new_session=True)
-        assert process.wait(20) == status and time.monotonic() - began < 20
+        assert process.wait(10) == status
         os.killpg(process.pid, 9) if not status else None  # what the harness does
         stdout = process.stdout.read()
         assert (final_message(stdout, agent), parse(stdout, agent)) == ("Done.", Usage(5, 2))
