@@ -3,7 +3,7 @@
 watched() {
     final=$1 out=$TMPDIR/agent.out status=$TMPDIR/agent.status size= quiet=0
     shift
-    : > "$out"
+    : > "$out" && rm -f "$status"
     { "$@" < "${0%/*}/prompt.md"; echo $? > "$status"; } | tee "$out" &
     while [ "$quiet" -lt 8 ] && kill -0 $! 2> /dev/null; do
         sleep "${WATCH_S:-1}"
