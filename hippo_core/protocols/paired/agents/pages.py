@@ -122,7 +122,7 @@ class Page:
         if opened:
             return f"a script does not close {opened[-1]!r}"
         lookups = _bounded(re.finditer(rf"{LOOKUP}\.addEventListener", self.script))
-        lost = (match for match in lookups if not any(self._is(tag, _selector(match)) for tag in self.soup(True)))
+        lost = (match for match in lookups if not any(self._is(tag, _selector(match)) for tag in self.soup.select("*")))
         return next((f"a script listens on {match['what']!a}, which the page lacks" for match in lost), "")
 
     def listeners(self, element: Tag, event: str) -> Iterator[str]:
