@@ -81,6 +81,7 @@ def run_suite(
     allow_shell: Annotated[bool, typer.Option("--allow-shell", help="run commands of the suite, which you have read; contained")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="check the items that run commands; run and write nothing")] = False,
     agent: Annotated[str, typer.Option(help="claude, codex or gemini, in place of the suite's own agent")] = "",
+    agent_sandbox: Annotated[str, typer.Option(help="that agent's own sandbox, as codex's workspace-write; none unless given")] = "",
     pass_env: PassEnv = None,
 ) -> None:
     """Ask all items under all conditions, and write a run. What agents left goes to a folder beside it, RUN-tasks."""
@@ -112,11 +113,11 @@ def run_suite(
     )
     settings.require()
     named = model or ("smollm2-135m" if settings.by_model and not provider else "hippo-tiny")
-    allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent)
+    allowed = Permissions(allow_shell, dry_run, tuple(pass_env or ()), agent, agent_sandbox)
     rows = run_all_items(read, settings, named if dry_run else _loaded(named), target.with_name(f"{target.name}-tasks"), allowed, _print)
     if dry_run:
         return
-    agents = {"agents": {"agent": agent, "passed": list(allowed.passed)}} if read.shell else {}
+    agents = {"agents": {"agent": agent, "sandbox": agent_sandbox, "passed": list(allowed.passed)}} if read.shell else {}
     about = {"model": named, **agents, "git_sha": git_sha(), "versions": versions()}
     write_run(target, read, settings, rows, about)
     _print(f"\n{page.summary(read_run(target))}\n\nwritten: {target}")

@@ -42,6 +42,16 @@ def _blind(command: str) -> str:
     return command
 
 
+def _compiled(selector: str) -> str:
+    import soupsieve  # here, since few suites have pages
+
+    try:
+        soupsieve.compile(selector)
+    except (ValueError, NotImplementedError, soupsieve.SelectorSyntaxError) as error:
+        raise ValueError(f"expected a CSS selector, as nav > a[href]; {str(error).splitlines()[0]}") from None
+    return selector
+
+
 RESERVED = re.compile(r"PATH|HOME|USER|TMPDIR|LANG|IFS|ENV|BASH_ENV|LD_.*|PYTHON.*|MEMORY_.*")  # variables that the harness itself sets
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]  # a plain name: it becomes part of paths
@@ -143,6 +153,19 @@ class Content(StrictModel):
         return self
 
 
+class PageElement(StrictModel):
+    """What a page of the workspace must hold (agents/pages.py says what can be judged): elements that `select` finds, a CSS selector, whose
+    text holds `text`, for which `style` is declared, and where a script `listens` for these events by code that holds these words. `count`:
+    exactly so many of them; null: one at least."""
+
+    file: Inside = "index.html"
+    select: Annotated[Text, AfterValidator(_compiled)]
+    text: str = ""
+    style: dict[Text, Text] = {}
+    listens: dict[Text, list[Text]] = {}
+    count: Annotated[int, Field(ge=0)] | None = None
+
+
 class Limits(StrictModel):
     """Limits of the commands of one item; null: none. Sizes in megabytes."""
 
@@ -173,6 +196,7 @@ class Built(StrictModel):
     required_files: list[Inside] = []
     forbidden_files: list[Inside] = []
     required_content: list[Content] = []
+    required_elements: list[PageElement] = []
 
 
 class AgentStep(Built):

@@ -52,7 +52,8 @@ def reproduce(
     require_allowed(old, suite, allowed)
     require_same(old, PairedRun(old.folder, {"checksums": suite.checksums}, old.rows))
     agents = old.about.get("agents") or {}
-    permitted = Permissions(allowed.shell, passed=tuple(agents.get("passed", ())), agent=agents.get("agent", ""))
+    passed, agent, sandbox = agents.get("passed", ()), agents.get("agent", ""), agents.get("sandbox", "")
+    permitted = Permissions(allowed.shell, passed=tuple(passed), agent=agent, sandbox=sandbox)
     with tempfile.TemporaryDirectory(prefix="hippo-paired-") as folder:
         rows = run_all_items(suite, restored(old.about["settings"]), lm, Path(folder, "tasks"), permitted, log)
     before = {(row["entry"], row["condition"]): row for row in old.rows.to_dict("records")}

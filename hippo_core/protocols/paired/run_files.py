@@ -53,6 +53,7 @@ class _Suite(_Form):
 
 class _Agents(_Form):
     agent: str = ""
+    sandbox: str = ""
     passed: list[str] = []
 
 

@@ -9,8 +9,8 @@ run without memory fails where files pretend that there was one. Nothing is run 
     OUT/<item>-<condition>-r<repeat>/summary.json
                                      workspace/        as it was left
                                      setup-<n>.stdout, ...
-                                     steps/<NN>-<id>/  prompt.md, agent.stdout, agent.stderr, agent.json, score-<n>.*, queries.json,
-                                                       step.json
+                                     steps/<NN>-<id>/  prompt.md, agent.stdout, agent.stderr, agent.json, final.md (the agent's
+                                                       last message), score-<n>.*, queries.json, step.json
 """
 
 import json
@@ -29,8 +29,9 @@ from hippo_core.errors import LabError, shortened
 from hippo_core.files import in_a_line, new_folder, write_json, write_text
 from hippo_core.protocols.paired.agents.containment import ContainmentMode, best, owner
 from hippo_core.protocols.paired.agents.evidence import MemorySocket, Recall
+from hippo_core.protocols.paired.agents.pages import lacking
 from hippo_core.protocols.paired.agents.sandbox import TaskSandbox
-from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED, AgentTask, ItemResult, parse, task_of
+from hippo_core.protocols.paired.agents.tasks import NOT_JUDGED, AgentTask, ItemResult, final_message, parse, task_of
 from hippo_core.protocols.paired.agents.workspace import check_fixture, names, read, shown
 from hippo_core.protocols.paired.conditions import MEMORY, OpenCondition, open_condition, row_of
 from hippo_core.protocols.paired.items import AgentStep, Built, Content, Retrieval, Shell
@@ -51,12 +52,13 @@ CONDITIONS = (NONE, "lexical", MEMORY)  # unless others are named
 @dataclass(frozen=True)
 class Permissions:
     """What the caller allows: commands at all (`shell`), only a look (`dry_run`), variables of the environment for agents (`passed`); and
-    which agent stands in for the suite's own ("": none)."""
+    which agent stands in for the suite's own ("": none), in which sandbox of its own ("": none)."""
 
     shell: bool = False
     dry_run: bool = False
     passed: tuple[str, ...] = ()
     agent: str = ""
+    sandbox: str = ""
 
 
 def run_all_items(
@@ -72,7 +74,7 @@ def run_all_items(
     check_memory(settings.memory, settings.encoder)
     if allowed.dry_run:
         for item in suite.shell:
-            task_of(item, allowed.agent)
+            task_of(item, allowed.agent, allowed.sandbox)
             if item.fixture:
                 check_fixture(suite.folder / item.fixture)
             log(f"{item.id}: nothing is wrong with it; a dry run does not run it")
@@ -116,7 +118,12 @@ def run_tasks(
             random.shuffle(pairs)
             for item, condition in pairs:
                 recall = None if condition == NONE else _recall(opened(condition, item.world), item.world, repeat)
-                permitted: Any = {"allow_shell": allowed.shell, "agent": allowed.agent, "passed": allowed.passed}
+                permitted: Any = {
+                    "allow_shell": allowed.shell,
+                    "agent": allowed.agent,
+                    "sandbox": allowed.sandbox,
+                    "passed": allowed.passed,
+                }
                 result = run_item(item, condition, suite.folder, out, recall, repeat=repeat, **permitted)
                 rows.append({**row(item, result), "place": len(rows) + 1})
                 log(f"{item.id}, {condition}, repeat {repeat}: {rows[-1]['answer']}")
@@ -171,6 +178,7 @@ def run_item(
     allow_shell: bool = False,
     repeat: int = 0,
     agent: str = "",
+    sandbox: str = "",
     passed: Sequence[str] = (),
     mode: ContainmentMode | None = None,
 ) -> ItemResult:
@@ -178,7 +186,7 @@ def run_item(
 
     Args:
         recall: the memory under test, a question -> what it finds; None: a run without memory.
-        agent: "claude", "codex" or "gemini", in place of the item's own agent command.
+        agent: "claude", "codex" or "gemini", in place of the item's own agent command; `sandbox`: its own (tasks.SANDBOXES).
         passed: names of environment variables that the caller lets agents have; a task gets those of them that it lists.
         mode: of containment; the machine's best unless given.
     Raises:
@@ -195,15 +203,15 @@ def run_item(
         steps: list[ItemResult] = []
         faults: list[str] = []
         try:
-            task = task_of(item, agent)
-            with TaskSandbox.open(suite, task, folder / "workspace", mode, _secrets(task, passed)) as sandbox:
-                faults = sandbox.faults
+            task = task_of(item, agent, sandbox)
+            with TaskSandbox.open(suite, task, folder / "workspace", mode, _secrets(task, passed)) as opened:
+                faults = opened.faults
                 for number, line in enumerate(getattr(item, "setup_commands", ()), 1):
-                    ran = sandbox.run(line, item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
+                    ran = opened.run(line, item.timeout_s, folder / f"setup-{number}", {"condition": condition, "step": "setup"})
                     if ran.status != 0:
                         raise LabError(f"setup command {number}: {ran.why}")
                 for number, step in enumerate(item.steps, 1):  # also after one that fails, so that two conditions do the same work
-                    steps.append(run_step(task, step, sandbox, folder / "steps" / f"{number:02d}-{step.id}", recall, condition, repeat))
+                    steps.append(run_step(task, step, opened, folder / "steps" / f"{number:02d}-{step.id}", recall, condition, repeat))
         except LabError as error:
             faults.append(in_a_line(error))
         except Exception as error:  # whatever an agent causes is its item's fault, and the run goes on
@@ -249,6 +257,8 @@ def run_step(
     scored = [sandbox.run(line, seconds, folder / f"score-{number}", values) for number, line in enumerate(step.score_commands, 1)]
     asserted = checked(step, sandbox.workspace)
     usage = parse(ran.stdout, task.usage) if task.usage else None
+    if task.usage and (message := final_message(ran.stdout, task.usage)):
+        write_text(folder / "final.md", message)
     notes = [f"agent: {ran.why or 'exit status 0'}"] if ran.status != task.status else []
     notes += [f"score command {number}: {command.why}" for number, command in enumerate(scored, 1) if command.status != 0]
     notes += filter(None, asserted)
@@ -307,7 +317,8 @@ def checked(step: Built, workspace: Path) -> list[str]:
             reasons.append(f"required: {error}")
     for path in step.forbidden_files:
         reasons.append(f"forbidden file {path} is there" if path.rstrip("/") in there else "")
-    return [*reasons, *(_why_not(assertion, workspace) for assertion in step.required_content)]
+    reasons += [_why_not(assertion, workspace) for assertion in step.required_content]
+    return [*reasons, *(lacking(element, workspace) for element in step.required_elements)]
 
 
 def _why_not(assertion: Content, workspace: Path) -> str:

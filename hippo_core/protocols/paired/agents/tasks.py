@@ -1,8 +1,9 @@
 """How an item's work is done by commands, and what becomes of it.
 
-Three real agents may stand in for an item's own command (`wrappers/NAME.sh`): each reads the prompt from its standard input and prints its
-token usage. It must be installed where contained commands see it (/usr, /opt), gets its key by a variable that the caller passes, and
-reaches the network. Its home folder is empty before and gone afterwards: no history, no settings and no login reach it or are kept.
+Three real agents may stand in for an item's own command (`wrappers/NAME.sh`): each gets the prompt on its standard input and prints its
+final message and its token usage; a wrapper ends where the output has not grown since (`watch.sh`). The agent must be installed where
+contained commands see it (/usr, /opt), gets its key by a variable that the caller passes, and reaches the network. Its home folder is empty
+before and gone afterwards: no history, no settings and no login reach it or are kept.
 
 Tokens are read out of what an agent printed, cached ones once: `input` holds all tokens that the model read, those from the cache among
 them, `cached` says how many those were. So total = input + output. Codex and Gemini report cached tokens within the input, Claude beside
@@ -10,18 +11,24 @@ it: there they are added. Where nothing can be read it is None, and an item that
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hippo_core.errors import unknown
+from hippo_core.errors import LabError, unknown
 from hippo_core.protocols.paired.items import CommandTask, Format, Shell
 
 NOT_JUDGED = "not judged:"  # how the answer of an item's row begins where its agent broke the item
 MOST = 10**12  # tokens; a larger number is none, and could not be read back from a table
 WRAPPERS = Path(__file__).with_name("wrappers")
 AGENTS = {"claude": "ANTHROPIC_API_KEY", "codex": "CODEX_API_KEY", "gemini": "GEMINI_API_KEY"}  # the variable of its key
+SANDBOXES = {  # an agent's own, beside the harness's containment; the first unless another is named
+    "claude": ("bypassPermissions", "acceptEdits", "default", "plan"),
+    "codex": ("danger-full-access", "workspace-write", "read-only"),
+    "gemini": ("yolo", "auto_edit", "default"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,18 +45,23 @@ class AgentTask:
     wrapper: Mapping[str, str] = field(default_factory=dict)  # files beside the prompt, which a wrapped agent is called by
 
 
-def task_of(item: Shell, agent: str = "") -> AgentTask:
-    """The task that an item is. `agent`: a real one in place of the item's own, which must state its tokens; a plain command stays."""
+def task_of(item: Shell, agent: str = "", sandbox: str = "") -> AgentTask:
+    """The task that an item is. `agent`: a real one in place of the item's own, which must state its tokens; a plain command stays.
+    `sandbox`: that agent's own one (`SANDBOXES`). LabError where there is no such agent or sandbox."""
+    if agent and agent not in AGENTS:
+        raise unknown("agent", agent, AGENTS)
+    if sandbox and sandbox not in SANDBOXES.get(agent, ()):
+        raise (
+            unknown(f"sandbox of {agent}", sandbox, SANDBOXES[agent]) if agent else LabError("a sandbox is an agent's own; name its agent")
+        )
     if isinstance(item, CommandTask):
         return AgentTask(item, item.command, item.expected_exit_code, network=item.network)
     if not agent:
         required = item.token_usage == "required"
         return AgentTask(item, item.agent_command, 0, item.usage_format, required, tuple(item.environment), item.network)
-    if agent not in AGENTS:
-        raise unknown("agent", agent, AGENTS)
     form: Any = agent  # in which its output states tokens
-    script = (WRAPPERS / f"{agent}.sh").read_text(encoding="utf-8")
-    return AgentTask(item, "sh {task}/agent.sh", 0, form, True, (AGENTS[agent],), True, {"agent.sh": script})
+    parts = [f"SANDBOX={sandbox or SANDBOXES[agent][0]}\n", *((WRAPPERS / f"{name}.sh").read_text("utf-8") for name in ("watch", agent))]
+    return AgentTask(item, "sh {task}/agent.sh", 0, form, True, (AGENTS[agent],), True, {"agent.sh": "".join(parts)})
 
 
 @dataclass(frozen=True)
@@ -71,14 +83,8 @@ class Usage:
 
 def parse(stdout: bytes, form: Format) -> Usage | None:
     """The usage that a command's output states last, for Codex the largest; None where it states none that makes sense."""
-    text, usages = stdout.decode("utf-8", errors="replace"), []
-    for part in (text, *text.splitlines()):  # one JSON document, or one a line
-        if not part.lstrip().startswith("{"):
-            continue
-        try:
-            usage = READERS[form](json.loads(part))
-        except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-            continue
+    usages = []
+    for usage in _stated(stdout, READERS[form]):
         numbers = (usage.input, usage.output, usage.cached)
         whole = all(isinstance(number, int) and not isinstance(number, bool) and 0 <= number < MOST for number in numbers)
         if whole and usage.cached <= usage.input and usage.total:
@@ -86,6 +92,20 @@ def parse(stdout: bytes, form: Format) -> Usage | None:
     if form == "codex":
         return max(usages, key=lambda usage: usage.total, default=None)
     return usages[-1] if usages else None
+
+
+def final_message(stdout: bytes, form: Format) -> str:
+    """What a command's output states last as its message; "" where it states none."""
+    return next((text for text in reversed(list(_stated(stdout, MESSAGES[form]))) if isinstance(text, str)), "")
+
+
+def _stated(stdout: bytes, reader: Callable[[Any], Any]) -> Iterator[Any]:
+    """What a reader gets from each JSON document of an output: the whole of it, or a line."""
+    text = stdout.decode("utf-8", errors="replace")
+    for part in (text, *text.splitlines()):
+        if part.lstrip().startswith("{"):
+            with suppress(ValueError, RecursionError, KeyError, TypeError, AttributeError):
+                yield reader(json.loads(part))
 
 
 def _plain(event: dict[str, Any]) -> Usage:
@@ -115,6 +135,12 @@ def _gemini(event: dict[str, Any]) -> Usage:
 
 
 READERS: dict[Format, Callable[[dict[str, Any]], Usage]] = {"plain": _plain, "claude": _claude, "codex": _codex, "gemini": _gemini}
+MESSAGES: dict[Format, Callable[[dict[str, Any]], Any]] = {
+    "plain": lambda event: event["message"],
+    "claude": lambda event: event["result"],
+    "codex": lambda event: event["item"]["text"] if event["item"]["type"] == "agent_message" else None,
+    "gemini": lambda event: event["response"],
+}
 
 
 @dataclass(frozen=True)

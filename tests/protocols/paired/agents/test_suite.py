@@ -14,14 +14,12 @@ from hippo_core.protocols.paired.settings import RunSettings
 from hippo_core.protocols.paired.suite import read_suite
 from tests.protocols.paired.agents.conftest import MODES, SMOKE
 
-FOLLOWUP = SMOKE.with_name("agents-followup")
 SETTINGS = RunSettings(conditions=("no-memory", "full-memory"), memory="tests.protocols.paired.agents.conftest:Notebook")
 
 
 @pytest.mark.skipif(not MODES, reason="no containment here")
-@pytest.mark.parametrize("folder", [SMOKE, FOLLOWUP], ids=lambda folder: folder.name)
-def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(folder, tmp_path):
-    suite = read_suite(folder)
+def test_a_memory_helps_the_scripted_agent_and_each_row_is_complete(tmp_path):
+    suite = read_suite(SMOKE)
     rows = run_tasks(suite, SETTINGS, "hippo-tiny", tmp_path, Permissions(shell=True), lambda line: None)
     assert len(rows) == 2 * len(suite.items) and all(set(row) == {*COLUMNS, *AGENT_SCORES} for row in rows)
     with_memory = {row["item"] for row in rows if row["condition"] == "full-memory" and row["success"]}
@@ -56,6 +54,15 @@ def test_a_run_of_agents_is_compared_and_made_again(tmp_path):
     with pytest.raises(LabError, match="--allow-shell"):
         reproduce(run, suite, "hippo-tiny", lambda line: None)
     assert reproduce(run, suite, "hippo-tiny", lambda line: None, Allowed(shell=True, imports=True)) == []
+
+
+@pytest.mark.skipif(not MODES, reason="no containment here")
+def test_the_scripted_agent_builds_a_page_contained(tmp_path):
+    suite = read_suite(SMOKE.with_name("agents-app"))
+    first = suite.items[0].model_copy(update={"steps": suite.items[0].steps[:2]})  # all steps, not contained: test_pages.py
+    only = SETTINGS.model_copy(update={"conditions": ("full-memory",)})
+    [row] = run_tasks(replace(suite, items=(first,)), only, "hippo-tiny", tmp_path, Permissions(shell=True), lambda line: None)
+    assert row["success"], row["error"]
 
 
 @pytest.mark.skipif(not MODES, reason="no containment here")

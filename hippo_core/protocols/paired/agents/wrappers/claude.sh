@@ -1,2 +1,2 @@
-# Claude Code, one prompt from standard input. The workspace is disposable and contained, so nothing is asked.
-exec claude -p --output-format json --dangerously-skip-permissions
+# Claude Code. The workspace is disposable and contained, so by default nothing is asked.
+watched '"type": *"result"' claude -p --output-format json --permission-mode "$SANDBOX"

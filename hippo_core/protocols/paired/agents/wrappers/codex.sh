@@ -1,4 +1,6 @@
-# Codex, one prompt from standard input, events as JSON lines. What contains it is the harness; its own sandbox would hide the memory's socket.
+# Codex, events as JSON lines. What contains it is the harness; by default its own sandbox is off, which would hide the memory's socket.
 export CODEX_HOME="$HOME/.codex"
 mkdir -p "$CODEX_HOME"
-exec codex exec --json --skip-git-repo-check --dangerously-bypass-approvals-and-sandbox -
+flags="--sandbox $SANDBOX"
+[ "$SANDBOX" = danger-full-access ] && flags=--dangerously-bypass-approvals-and-sandbox
+watched '"type": *"turn.completed"' codex exec --json --skip-git-repo-check $flags -

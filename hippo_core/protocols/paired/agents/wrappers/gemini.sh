@@ -1,2 +1,2 @@
-# Gemini CLI, one prompt from standard input. The workspace is disposable and contained, so nothing is asked.
-exec gemini --yolo --output-format json
+# Gemini CLI. The workspace is disposable and contained, so by default nothing is asked.
+watched '"response":' gemini --approval-mode "$SANDBOX" --output-format json
