@@ -7,7 +7,7 @@ from pathlib import Path
 from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Memory, Method, Query, Retrieve
 from hippo_core.methods.presets import load_preset
-from hippo_core.protocols.base.parameters import with_settings
+from hippo_core.protocols.base.assignments import with_settings
 from hippo_core.protocols.questions import run
 from hippo_core.results.scores import score_ranking
 from hippo_core.store import TraceStore

@@ -103,7 +103,7 @@ print(lab.sentence(cell, metrics))
 '''  # fmt: skip
 DATASETS = (
     """
-from hippo_core.protocols.base.parameters import assignments
+from hippo_core.protocols.base.assignments import assignments
 from hippo_core.suites.datasets.build import write_dataset
 
 print(write_dataset(suites[0], profile, n, seed, context_limit, assignments(overrides)).name)

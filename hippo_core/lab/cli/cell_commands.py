@@ -11,8 +11,8 @@ from hippo_core.lab.grid.grid_status import status_of, supersede
 from hippo_core.lab.run import execute, notebook_files, record_files
 from hippo_core.lab.run.cells import SINGLE, cells_of, command, require_threads
 from hippo_core.lab.run.execute import Output
+from hippo_core.protocols.base.assignments import assignments
 from hippo_core.protocols.base.experiment import load_experiment
-from hippo_core.protocols.base.parameters import assignments
 from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
 from hippo_core.suites import drawn_suites
 

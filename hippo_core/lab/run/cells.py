@@ -16,8 +16,9 @@ from hippo_core.files import COMMAND
 from hippo_core.lab.run import fingerprints
 from hippo_core.models.packages.pins import available, missing, packages
 from hippo_core.models.spec import load_spec
+from hippo_core.protocols.base.assignments import assignments
 from hippo_core.protocols.base.experiment import load_experiment
-from hippo_core.protocols.base.parameters import RECORD_FIELDS, assignments
+from hippo_core.protocols.base.parameters import RECORD_FIELDS
 from hippo_core.protocols.base.plan import CellPlan
 from hippo_core.results.records import run_folder
 

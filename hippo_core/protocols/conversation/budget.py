@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hippo_core.errors import LabError
 from hippo_core.models.spec import validated
-from hippo_core.protocols.base.parameters import Positive, with_settings
+from hippo_core.protocols.base.assignments import with_settings
 from hippo_core.protocols.conversation.dialogue import Dialogue
 
 TURNS, FULL = "turns", "full"
@@ -21,7 +21,7 @@ class TurnsBudget(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     ratio: Annotated[float, Field(gt=0, le=1)] = 0.5
-    most: Positive = 20
+    most: Annotated[int, Field(ge=1)] = 20
 
 
 def budget_name(value: str | int) -> str:

@@ -21,7 +21,7 @@ from hippo_core.evaluation.run import passages_of
 from hippo_core.methods.base import Memory, Method, Observation, Query, Retrieve
 from hippo_core.methods.presets import load_preset
 from hippo_core.models.language_model import LanguageModel
-from hippo_core.protocols.base.parameters import with_settings
+from hippo_core.protocols.base.assignments import with_settings
 from hippo_core.protocols.conversation.budget import ContextBudget
 from hippo_core.protocols.conversation.dialogue import Dialogue, DialogueQuestion, Turn
 from hippo_core.protocols.conversation.techniques import load_technique

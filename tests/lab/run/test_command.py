@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hippo_core.lab.run.cells import Cell, command
-from hippo_core.protocols.base.parameters import assignments
+from hippo_core.protocols.base.assignments import assignments
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hippo_core.errors import LabError
 from hippo_core.files import root
 from hippo_core.lab.run.cells import require_encoders, require_weights
-from hippo_core.protocols.base.parameters import with_settings
+from hippo_core.protocols.base.assignments import with_settings
 
 
 @pytest.fixture

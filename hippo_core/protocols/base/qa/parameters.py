@@ -12,7 +12,8 @@ from hippo_core.files import BRING_MODELS
 from hippo_core.methods.presets import Preset, load_preset, settings_of
 from hippo_core.models.packages.pins import missing
 from hippo_core.models.spec import READER, ModelSpec, load_spec, validated
-from hippo_core.protocols.base.parameters import Parameters, Positive, assignments, require_run_id
+from hippo_core.protocols.base.assignments import assignments
+from hippo_core.protocols.base.parameters import Parameters, Positive, require_run_id
 from hippo_core.results.records.read import override_owner
 from hippo_core.suites import get_suite
 from hippo_core.suites.draw import suite_settings

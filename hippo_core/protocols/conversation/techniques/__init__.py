@@ -11,7 +11,7 @@ from typing import Any
 from hippo_core.discovery import Member, find_member, member
 from hippo_core.errors import LabError
 from hippo_core.models.spec import validated
-from hippo_core.protocols.base.parameters import with_settings
+from hippo_core.protocols.base.assignments import with_settings
 from hippo_core.protocols.conversation.techniques.base import Technique, TechniqueContext
 
 ONE_WORD = "hippo-tiny"  # the model that was taught to answer in a word
