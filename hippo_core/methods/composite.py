@@ -7,6 +7,7 @@ has is the answer of a memory. The last step that a memory is confident of is th
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Annotated, Any, Self, get_args
 
@@ -99,6 +100,11 @@ class CompositeSettings(MethodSettings):
 
     @property
     def memories(self) -> Mapping[str, Preset]:
+        return self.part_presets
+
+    @cached_property
+    def part_presets(self) -> Mapping[str, Preset]:
+        """The presets of the parts that are recalled, by name; read once."""
         recalled = self.parts if self.traces in ("all", "off") else [self.traces]
         return {name: load_preset(self.parts[name], {"delivery": self.delivery}) for name in recalled}
 

@@ -33,6 +33,7 @@ class EpisodicSettings(Settings):
     swaps: Annotated[float, Field(ge=0, le=1)] = 0.0  # share of facts that repeat an earlier one with two slots changed
     new_names: Annotated[float, Field(ge=0, le=1)] = 0.25  # share of worlds whose names no training saw
     rungs: tuple[str, ...] = RUNGS
+    entity_pool: Annotated[int, Field(ge=2)] | None = None  # people of a world, and its places; None: a third as many as facts
     sessions: Annotated[int, Field(ge=1)] = 1  # occasions on which the facts are told
     flag_correlation: Annotated[float, Field(ge=0, le=1)] = 0.7  # phi between "asked later" and "rewarded or pinned"
     held_out: bool = True  # whether questions of val and test worlds may use words and forms that no training saw
@@ -66,10 +67,11 @@ def make_events(
     new = spec.split != "train" and random.random() < settings.new_names
     people = lexicon.names(held_out=new)
 
-    def few(values):
-        return random.sample(values, min(size, len(values)))
+    def few(values, most=size):
+        return random.sample(values, min(most, len(values)))
 
-    who, where, when = few(people), few(pools.places), few(lexicon.TIMES)
+    entities = settings.entity_pool or size
+    who, where, when = few(people, entities), few(pools.places, entities), few(lexicon.TIMES)
     what: list[Group] | list[None] = [None] if motion else few(pools.objects)
     actions = pools.motions if motion else random.sample(pools.actions, min(4, size))
     strangers: list[str] = []

@@ -153,6 +153,14 @@ def test_cross_items_have_no_window_and_several_sessions():
     assert not get_suite("episodic_cross").has_window
 
 
+@pytest.mark.parametrize(("profile", "fewest", "most"), [("default", 7, 11), ("hard", 2, 6)])
+def test_hard_journeys_are_those_of_a_few_people_and_places(profile, fewest, most):
+    group = {word: words[0] for words in lexicon.PLACES for word in words}
+    for world in some("episodic_cross", 40, profile=profile):
+        assert fewest <= len({fact.slots["who"] for fact in world.facts}) <= most
+        assert fewest <= len({group[fact.slots["where"]] for fact in world.facts}) <= most
+
+
 def test_the_last_mention_is_gold():
     for world in some("episodic_multi", 300):
         for item in world.items:

@@ -1,7 +1,8 @@
 """What the other commands do: run one cell, build data sets, run any notebook."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hippo_core.files import root
@@ -13,8 +14,9 @@ from hippo_core.lab.run.cells import SINGLE, cells_of, command, require_threads
 from hippo_core.lab.run.execute import Output
 from hippo_core.protocols.base.assignments import assignments
 from hippo_core.protocols.base.experiment import load_experiment
-from hippo_core.results.records import RUNS, is_complete, run_folder, set_aside
+from hippo_core.results.records import RUNS, clear_record, is_complete, run_folder, set_aside
 from hippo_core.suites import drawn_suites
+from hippo_core.suites.datasets.build import dataset_folder
 
 
 def run_single(name: str, words: Sequence[str], again: bool) -> int:
@@ -50,11 +52,22 @@ def build_datasets(words: Sequence[str]) -> int:
     execute.fix_threads(1)
     with record_files.locked(run_folder(values["run_id"]), alone=True):
         supersede(cells)
+        for cell in cells:
+            if not _dataset(cell.parameters).is_dir():  # `make clean` takes data sets away and leaves records
+                clear_record(cell.record)
         status = status_of(cells)
         outcomes = run(status, RunOptions(kernel="cold"))
-    for line in (*summary.failures(outcomes), f"{len(status.finished)} there already, {len(outcomes)} built, under data/generated"):
+    failed = sum(outcome.state == "failed" for outcome in outcomes)
+    counts = f"{len(status.finished)} there already, {len(outcomes) - failed} built" + (f", {failed} failed" if failed else "")
+    for line in (*summary.failures(outcomes), f"{counts}, under data/generated"):
         print(line)
-    return int(any(outcome.state == "failed" for outcome in outcomes))
+    return int(failed > 0)
+
+
+def _dataset(values: Mapping[str, Any]) -> Path:
+    """The folder that the cell of a data set with these parameters builds."""
+    overrides = assignments(values["overrides"])
+    return dataset_folder(values["suites"][0], values["profile"], values["n"], values["seed"], values["context_limit"], overrides)
 
 
 def run_any_notebook(name: str, words: Sequence[str]) -> int:

@@ -10,7 +10,7 @@ from hippo_core.files import root
 from hippo_core.lab.grid import summary
 from hippo_core.lab.grid.engine import ALONE, RunOptions, run
 from hippo_core.lab.grid.expand import Grid, Selection, expand
-from hippo_core.lab.grid.grid_status import status_of, supersede
+from hippo_core.lab.grid.grid_status import RecordStatus, status_of, supersede
 from hippo_core.lab.grid.progress.status import StatusFile, duration, seconds_left
 from hippo_core.lab.run import execute, record_files
 from hippo_core.lab.run.cells import Cell, report_cell, require_threads
@@ -19,6 +19,7 @@ from hippo_core.plugins import is_path
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.results.records import RUNS, is_complete, records_with, run_folder
 from hippo_core.results.records.archive import shared
+from hippo_core.spoken import number_of
 
 if TYPE_CHECKING:
     from hippo_core.lab.grid.preflight import Check
@@ -43,7 +44,7 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
         supersede(grid.cells)
         status = status_of(grid.cells)
         to_run = f"{len(status.waiting)} to run" if status.waiting else "nothing to be done"
-        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}"
+        cells = f"{len(grid.cells)} cells, {len(status.finished)} finished, {to_run}{_time_needed(status, options.jobs)}"
         print(f"grid {grid.name}, run {grid.run_id}: {cells}", flush=True)
         if status.waiting:
             from hippo_core.lab.grid.preflight import declare  # a second of imports
@@ -152,14 +153,24 @@ def plan_grid(name: str, run_id: str, selection: Selection, options: RunOptions)
 
     grid = expand(name, run_id, selection, options.threads_each)
     status = status_of(grid.cells)
-    waiting, earlier = {cell.id for cell in status.waiting}, status.estimates()
+    waiting, earlier = {cell.id for cell in status.waiting}, status.estimates
     for cell in grid.cells:
         state = "-" if cell.id not in waiting else f"{earlier[cell.id]:.0f} s" if cell.id in earlier else "?"
         print(f"{'run ' if cell.id in waiting else 'skip'} {state:>6}  {cell.id:24}  {cell.label}")
-    left = seconds_left(status.waiting, {}, [], earlier, options.jobs)
-    total = "no earlier record to judge the time by" if left is None else f"about {duration(left)} with {options.jobs} jobs"
     if message := power(grid.cells):
         print(f"power: {message}")
     _print_kv_size(status.waiting)
     print(f"grid {name}: {grid.title}")
-    print(f"{len(grid.cells)} cells: {len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run" + (f", {total}" if waiting else ""))
+    counts = f"{len(grid.cells) - len(waiting)} to skip, {len(waiting)} to run"
+    print(f"{len(grid.cells)} cells: {counts}{_time_needed(status, options.jobs)}")
+
+
+def _time_needed(status: RecordStatus, jobs: int) -> str:
+    """The time that the waiting cells take, behind a comma, and how many of them it is a guess of; empty where none waits."""
+    if not status.waiting:
+        return ""
+    left, strange = seconds_left(status.waiting, {}, [], status.estimates, jobs), len(status.waiting) - len(status.estimates)
+    if left is None:
+        return ", no earlier record to judge the time by"
+    guessed = f" ({strange} of them, of which no earlier record tells, as the mean of the others)" if strange else ""
+    return f", about {duration(left)} with {number_of(jobs, 'job')}{guessed}"

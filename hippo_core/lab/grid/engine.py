@@ -77,7 +77,7 @@ def run(status: RecordStatus, options: RunOptions, grid: Grid | None = None, fil
             executor = Local(cells, options.jobs, execution, needed.models)
         stack.callback(executor.close)
         jobs, done = max(1, executor.free_slots([])), len(status.finished)
-        return run_cells(cells, executor, Progress(cells, jobs, done, status.estimates(), file))
+        return run_cells(cells, executor, Progress(cells, jobs, done, status.estimates, file))
 
 
 @contextlib.contextmanager

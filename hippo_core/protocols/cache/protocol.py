@@ -20,6 +20,7 @@ from hippo_core.protocols.cache.parameters import CacheParameters, check, usual_
 from hippo_core.protocols.cache.table import MEASURE, REMOVE, TRAIN
 
 REPORT, FIGURES = "hippo_core.protocols.cache.report", "hippo_core.protocols.cache.figures"
+BITS = 16  # of a number, about: bits=each is a fault for every one
 OF_TRAINING = ("stored", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
 
 
@@ -49,6 +50,14 @@ def _short_labelled(experiment: Experiment, parameters: Any, needs: Mapping[str,
     return replace(cell, label=" ".join(["cache", parameters.step, *label_parts]), modules=tuple(modules))
 
 
+def work(parameters: Any) -> float:
+    """Steps of a training; else how often a probe is read, repaired or not."""
+    if parameters.step == "train":
+        return float(parameters.steps)
+    faults = len(parameters.severities) * (len(parameters.kinds) * (1 + len(parameters.defences)) if parameters.step == "measure" else 1)
+    return float(parameters.items * len(parameters.tasks) * faults * (BITS if parameters.bits == "each" else 1))
+
+
 class CacheCell(RunningCell):
     """A cell that breaks a cache and repairs it."""
 
@@ -68,6 +77,7 @@ CACHE = Experiment(
     checks=check,
     plans=plan,
     label_fields=("seed", "step"),
+    work=work,
     axes={"sizes": "n", "models": "model", "seeds": "seed"},
     sentence=late(f"{REPORT}:in_words"),
     figure=late(f"{FIGURES}:figure"),

@@ -1,6 +1,7 @@
 """The experiments in which a model sleeps: `consolidation`, on all facts of a store, and `sleeps`, on one group after another."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -71,6 +72,12 @@ def consolidation_in_words(parameters: ConsolidationParameters, metrics: Mapping
     return f"With its memory off {parameters.model} {right}, {before['mean']:.0%} before; {lost}."
 
 
+def work(parameters: Any) -> float:
+    """Steps of training; without a number of them, those that rehearse a fact for each question, 64 questions a step."""
+    steps = parameters.steps or math.ceil(parameters.rehearsals * parameters.items / 64)
+    return float(steps * (parameters.groups if isinstance(parameters, SleepsParameters) else parameters.cycles))
+
+
 CONSOLIDATION = Experiment(
     name="consolidation",
     notebook="04_consolidation",
@@ -82,6 +89,7 @@ CONSOLIDATION = Experiment(
     plans=plan,
     variants=variants,
     label_fields=("suite", "preset", "model", "n", "seed", "way"),
+    work=work,
     axes=AXES,
     forget=forget,
     sentence=consolidation_in_words,

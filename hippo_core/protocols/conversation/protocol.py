@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from hippo_core.files import sha256
@@ -38,6 +39,12 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     return replace(cell, label=" ".join(["conversation", *labels]), inputs=rests_on, modules=tuple(modules))
 
 
+def work(parameters: ConversationParameters) -> float:
+    """Turns that techniques go through, one budget after the other."""
+    turns = parameters.count * fmean(parameters.lengths)
+    return turns * len(parameters.techniques) * len(parameters.budgets)
+
+
 def sentence(parameters: ConversationParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
     from hippo_core.protocols.conversation.report import in_words
@@ -69,6 +76,7 @@ CONVERSATION = Experiment(
     checks=check,
     plans=plan,
     label_fields=("seed",),
+    work=work,
     axes={"sizes": "n", "models": "model", "seeds": "seed", "splits": "split"},
     sentence=sentence,
     figure=figure,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from hippo_core.discovery import find_member
-from hippo_core.errors import LabError
+from hippo_core.errors import LabError, unknown
 from hippo_core.methods.episodic.settings import Policy
 from hippo_core.models.spec import validated
 from hippo_core.protocols.base.experiment import Experiment
@@ -14,6 +14,7 @@ from hippo_core.protocols.base.parameters import Parameters, Positive, require_r
 
 FILE = ".jsonl"  # how the name of a task of one's own ends
 LEARNERS = "hippo_core.protocols.forgetting.learners"
+NAMES = ("parity", "copy", "reverse", "majority", "add", "sub", "mul", "squares")  # of the lab's tasks (tasks.py, which imports torch)
 Share = Annotated[float, Field(ge=0, le=1)]
 TASKS = ["copy", "reverse", "majority", "parity"]  # last what 128 strings do not teach: learnt by heart, it would hinder all that follow
 
@@ -54,6 +55,9 @@ def check(experiment: Experiment, values: dict[str, Any], where: str) -> Forgett
     names = [Path(task).stem if task.endswith(FILE) else task for task in parameters.tasks]
     if not names or len(set(names)) < len(names):
         raise LabError(f"{where}: expected different tasks, at least one, got {parameters.tasks}")
+    for task in parameters.tasks:
+        if task not in NAMES and not task.endswith(FILE):
+            raise unknown(f"{where}: task", task, (*NAMES, f"PATH{FILE}"))
     if missing := [task for task in files(parameters) if not Path(task).is_file()]:
         raise LabError(f"{where}: no such task file: {missing[0]}")
     find_member(LEARNERS, parameters.method, f"{where}: method")

@@ -58,6 +58,7 @@ FORGETTING = Experiment(
     checks=check,
     plans=plan,
     label_fields=("method", "seed"),
+    work=lambda parameters: float(len(parameters.tasks) * parameters.steps * parameters.inits * parameters.batch),
     sentence=sentence,
     figure=late(f"{FIGURES}:figure"),
     sections=late(f"{REPORT}:sections"),

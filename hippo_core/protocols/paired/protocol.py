@@ -83,6 +83,12 @@ def plan(experiment: Experiment, parameters: Any) -> CellPlan:
     )
 
 
+def work(parameters: PairedParameters) -> float:
+    """Answers: each item of the suite under each condition."""
+    items = parameters.n or len(read_suite(parameters.suite).items)
+    return float(items * len(parameters.conditions) * max(1, parameters.repeats))
+
+
 def sentence(parameters: PairedParameters, metrics: Mapping[str, Any]) -> str:
     """The result in words, from its numbers."""
     from hippo_core.protocols.paired.report import in_words
@@ -138,6 +144,7 @@ PAIRED = Experiment(
     checks=check,
     plans=plan,
     label_fields=("suite", "seed"),
+    work=work,
     sentence=sentence,
     figure=figure,
     sections=sections,

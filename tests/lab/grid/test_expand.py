@@ -1,14 +1,17 @@
 """A grid expands to each cell once, in order of dependence, with ids that follow values and nothing else."""
 
+import re
+
 import pytest
 import yaml
 
 from hippo_core.errors import LabError
-from hippo_core.lab.grid.expand import Selection, expand
+from hippo_core.lab.grid.expand import Selection, expand, load_grid
 from hippo_core.lab.run import cells, fingerprints
 from hippo_core.lab.run.cells import cells_of
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.base.qa.parameters import forget
+from hippo_core.suites import drawn_suites
 
 
 def write_grid(lab_dir, **changes):
@@ -142,6 +145,21 @@ def test_the_grids_of_the_lab_are_whole(lab_dir, name):
     cells = of_phase(grid, "02_baseline")
     assert {c.parameters["suite"] for c in cells} >= {"episodic", "semantic", "spatial", "babi"}
     assert len({c.record for c in cells}) == len(cells)
+
+
+def test_the_full_grid_asks_every_drawn_suite_of_every_memory_at_three_sizes_with_three_seeds():
+    memories = {"memory/hei_nw", "memory/sgc_rss", "memory/smpd", "memory/all"}
+    blocks = [axes for _, _, axes in load_grid("full")[1] if memories <= set(axes["preset"])]
+    assert {suite for axes in blocks for suite in axes["suite"]} == set(drawn_suites())
+    assert {(*axes["n"], len(axes["seed"])) for axes in blocks} == {(50, 200, 1000, 3)}
+
+
+def test_a_setting_in_the_place_of_a_parameter_is_answered_by_where_it_goes(lab_dir):
+    for given, says in ({"k": 3}, "[k=3]"), ({"n_facts": 9, "preset.k": 2}, "[n_facts=9, preset.k=2]"):
+        with pytest.raises(LabError, match=re.escape(f"not of the cell: overrides='{says}'")):
+            cell_with(preset="baselines/rag_bm25", **given)
+    with pytest.raises(LabError, match="nothing: unknown key; legal: "):
+        cell_with(nothing=3)
 
 
 def key_of(cell):

@@ -44,6 +44,8 @@ def test_it_follows_the_precision_and_ends_at_the_limit():
     usual = size(preset="memory/hei_nw")
     assert 3 < full.memory_mb / usual.memory_mb < 4
     assert (few.memory_mb, disk.disk_mb, usual.disk_mb) == (1, 2, 0)
+    twenty, thousand = (size(f"{store}kv=disk", preset="memory/hei_nw", n=n) for n in (20, 1000))  # twenty stand for all
+    assert thousand.disk_mb == pytest.approx(50 * twenty.disk_mb) and thousand.memory_mb == pytest.approx(twenty.memory_mb, rel=1)
 
 
 def test_what_is_shown_as_text_is_not_kept_unless_something_else_runs_it():

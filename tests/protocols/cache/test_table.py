@@ -13,6 +13,13 @@ from hippo_core.results.criteria.tables import TableRows
 from tests.protocols.cache.conftest import measured
 
 
+def test_a_public_text_that_is_not_there_is_missed_before_a_kernel_starts(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIPPO_DATA", str(tmp_path))
+    for task in ("sst2", "wikitext2"):
+        with pytest.raises(LabError, match=f"^{task}.* missing .*set HIPPO_DATA"):
+            load_experiment("cache").check({"tasks": ["text", task]}, "a grid")
+
+
 @pytest.fixture
 def rows():
     worst = {("clean", "none"): 1.0, ("clean", "clipping"): 0.9, ("gaussian", "none"): 0.2, ("gaussian", "clipping"): 0.0}

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from hippo_core.errors import LabError
+from hippo_core.protocols.forgetting.parameters import NAMES
 from hippo_core.protocols.forgetting.protocol import FORGETTING
 from hippo_core.protocols.forgetting.tasks import BOS, CUES, EQ, FORMAL, MODULAR, SEP, Corpus, make_task
 
@@ -80,6 +81,9 @@ def test_a_batch_predicts_answers_and_nothing_else():
 def test_an_unknown_task_is_one_line_with_the_legal_ones():
     with pytest.raises(LabError, match=r"unknown task 'dyck'; legal: PATH\.jsonl, add, copy"):
         make_task("dyck")
+    with pytest.raises(LabError, match=r"unknown a grid: task 'dyck'; legal: PATH\.jsonl, add, copy"):
+        FORGETTING.check({"tasks": ["copy", "dyck"]}, "a grid")  # before a kernel starts
+    assert set(NAMES) == CUES.keys()
 
 
 ITEMS = [([60, a, b], [a ^ b, a]) for a in range(4) for b in range(4)]

@@ -14,6 +14,7 @@ from hippo_core.protocols.base.qa.parameters import AskingParameters, resolve
 from hippo_core.suites.draw import worlds
 
 CHARACTERS, LINE = 3, 4  # of a token (3.7 to 4.1 on average in the shipped suites); tokens of a passage's line besides its text
+SAMPLE = 20  # questions whose worlds stand for all that a suite draws with a profile: a thousand take a minute
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,15 @@ def kv_size(parameters: AskingParameters) -> KVSize | None:
     if not settings.keeps_kv:
         return None
     storage, limit = settings.kv_storage, resolved.spec.context_limit
-    data = parameters.suite, parameters.profile, parameters.items, parameters.seed, parameters.split, limit
+    n, seed = parameters.items, parameters.seed
+    drawn = n if resolved.suite.stream else min(n, SAMPLE)
+    data = parameters.suite, parameters.profile, drawn, seed if drawn == n else 1337, parameters.split, limit
     sizes = _world_sizes(*data, json.dumps(resolved.suite_overrides), resolved.spec.name, storage.precision)
     memory = disk = math.inf
     if sizes:
         items, mb = sizes
         worlds_per_batch = max(1, math.ceil(parameters.batch_size / min(items)))
-        memory, disk = max(mb) * min(worlds_per_batch, len(mb)), sum(mb)
+        memory, disk = max(mb) * min(worlds_per_batch, math.ceil(len(mb) * n / drawn)), sum(mb) * n / drawn
     on_disk = min(disk, storage.disk_mb) if storage.store == "disk" else 0.0
     return KVSize(min(memory, storage.memory_mb), on_disk, storage.disk_mb)
 

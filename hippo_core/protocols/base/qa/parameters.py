@@ -1,6 +1,7 @@
 """The parameters of cells that ask: names and types checked once, before anything runs, then resolved to what they stand for."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -78,6 +79,9 @@ def check(experiment: "Experiment", values: dict[str, Any], where: str) -> Askin
 
     A folder of the user's own is read through, so that a mistake in it is said before anything starts or is written.
     """
+    if settings := [name for name in values if name not in experiment.parameters.model_fields and _is_setting(name, values)]:
+        meant = ", ".join(f"{name}={values[name]}" for name in settings)
+        raise LabError(f"{where}: {settings[0]} is a setting of the suite or of the preset, not of the cell: overrides='[{meant}]'")
     parameters: Any = validated(experiment.parameters, values | ({"n": 1} if values.get("n") == "all" else {}), where)
     if values.get("n") == "all":
         if not is_own(parameters.suite):
@@ -93,6 +97,15 @@ def check(experiment: "Experiment", values: dict[str, Any], where: str) -> Askin
             parameters.suite, parameters.split, parameters.items, calibrates=settings.calibrates, shuffles=settings.control == "shuffled"
         )
     return parameters
+
+
+def _is_setting(name: str, values: dict[str, Any]) -> bool:
+    """Whether an override of the suite or the preset of these values has this name; not where one of them is unknown."""
+    usual = AskingParameters.model_fields
+    suite, preset = (str(values.get(field, usual[field].default)) for field in ("suite", "preset"))
+    with suppress(LabError):
+        return override_owner(name, fields := get_suite(suite).settings.model_fields)[1] in {*fields, *settings_of(preset)}
+    return False
 
 
 def usual_model(suite: str) -> str:
