@@ -1,5 +1,7 @@
 """What rows come to: damage recovered, what is kept along severity, its area, and what a probe must show to be admitted."""
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -7,7 +9,7 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.parameters import CacheParameters
-from hippo_core.protocols.cache.report import in_words, sections
+from hippo_core.protocols.cache.report import in_words, perplexities, sections
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
 from tests.protocols.cache.conftest import measured
@@ -42,6 +44,17 @@ def test_the_area_is_that_below_what_is_kept(rows):
     assert best_heuristic(auc(curves)) == "clipping"
     chance = kept(rows.assign(chance=0.5)).set_index(["defence", "severity"])["kept"]
     assert chance["none", 0.5] == pytest.approx(0.2)
+
+
+def test_the_perplexity_is_that_of_all_scored_tokens_together(rows):
+    metrics = task_metrics(rows.assign(task="wikitext2"))
+    assert {line["defence"]: line["ppl"] for line in metrics["ppl_clean"]} == pytest.approx(
+        {"none": math.exp(1.0), "clipping": math.exp(1.1)}
+    )
+    worst = next(line for line in metrics["ppl_corrupted"] if line["severity"] == 1 and line["defence"] == "none")
+    assert worst["ppl"] == pytest.approx(math.exp(1.8)) and not task_metrics(rows)["ppl_clean"]
+    assert perplexities(metrics).set_index("defence").loc["no defence", "gaussian 1"] == "6.05"
+    assert metrics["overhead"]["none"] == {"repair_ms": 1, "kept_bytes": 2000, "tokens_per_s": 50, "peak_mb": 300, "gpu_peak_mb": None}
 
 
 def test_a_probe_is_admitted_where_it_can_show_damage(rows):
