@@ -44,9 +44,13 @@ VALIDATION_ARTICLES = 4  # of Wikipedia's training articles, the last, for valid
 
 def probes(lm: LanguageModel, task: str, n: int, seed: int, split: Split, settings: Any = USUAL) -> list[Probe]:
     """`n` probes of a task, or as many as its text has. `settings`: what has the fields of `ContextSettings`. LabError for one that is
-    longer than `max_seq_len`."""
+    longer than `max_seq_len`, and where there is none."""
     made = MAKERS[task](lm, n, seed, split, settings)
-    longest, most = max((probe.start + max(map(len, probe.reads)) for probe in made), default=0), settings.max_seq_len
+    if not made:
+        raise LabError(
+            f"no text of {task} has as many tokens as a window; lower max_seq_len={settings.max_seq_len} or scored={settings.scored}"
+        )
+    longest, most = max(probe.start + max(map(len, probe.reads)) for probe in made), settings.max_seq_len
     if most and longest > most:
         raise LabError(f"a probe of {task} has {longest} tokens, more than max_seq_len={most}; raise it, or leave {task} out")
     return made

@@ -72,8 +72,9 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     priors, watch = Priors(lm, parameters.seed), Detections()
     for task, drawn in asked_probes(cell, say).items():
         begin, known = time.perf_counter(), write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
-        for at in range(0, len(drawn), PART):
-            written = write(lm, drawn[at : at + PART])
+        size = math.ceil(len(drawn) / math.ceil(len(drawn) / PART))  # no part of one probe: it would have no donor
+        for at in range(0, len(drawn), size):
+            written = write(lm, drawn[at : at + size])
             defences, kept_bytes = build_defences(lm, known, written, parameters, cell.checkpoint, priors)
             first = not measured
             measured += of_task(lm, task, written, parameters, defences, kept_bytes, None if at else watch)
