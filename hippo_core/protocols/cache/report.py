@@ -55,6 +55,8 @@ def in_words(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
         return _training_in_words(metrics["training"])
     tasks = metrics["tasks"]
     means = kept_of_damaged(pd.DataFrame(tasks["score_vs_severity"])).mean(axis=1)
+    if missing(means["none"]):
+        return f"{parameters.model} gets nothing right on whole caches: there is no score that a fault could take."
     repairs = {str(name): mean for name, mean in means.items() if name != "none" and not is_bound(str(name))}
     text = f"With damaged caches, over all faults, {parameters.model} keeps {means['none']:.0%} of its score above chance with no defence"
     if repairs:

@@ -41,7 +41,7 @@ def test_the_area_is_that_below_what_is_kept(rows):
     assert start.to_dict() == pytest.approx({"none": 1.0, "clipping": 0.9})  # a defence may harm a whole cache
     areas = auc(curves).set_index("defence")["auc"]
     assert areas["none"] == pytest.approx((1 + 0.6) / 4 + (0.6 + 0.2) / 4)
-    assert best_heuristic(auc(curves)) == "clipping"
+    assert best_heuristic(auc(curves)) == "clipping" and best_heuristic(auc(kept(rows.assign(score=0.0)))) == ""
     chance = kept(rows.assign(chance=0.5)).set_index(["defence", "severity"])["kept"]
     assert chance["none", 0.5] == pytest.approx(0.2)
 
@@ -75,6 +75,7 @@ def test_what_is_said_and_drawn_is_of_the_rows(rows):
     assert curves.figure and "clipping" in curves.table["score kept"].tolist()
     assert [text.partition(" ")[0] for text in damage.table["clipping"]] == ["−0.25", "+0.50"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]
+    assert "nothing right" in in_words(CacheParameters(), {"tasks": task_metrics(rows.assign(score=0.0))})
     assert "keeps 40%" in in_words(CacheParameters(), {"tasks": task_metrics(rows)})
 
 
