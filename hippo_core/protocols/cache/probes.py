@@ -181,7 +181,7 @@ def long_contexts(lm: LanguageModel, n: int, seed: int, split: Split, settings: 
     """The protocol's needle: `context_len` tokens, prefix and all, of sentences of the manual in an order of the probe's own; the needle
     stands behind the last sentence that ends before `position_frac` of them. `{number}` in its value is drawn for each probe: other
     probes' texts, which overwrite, do not hold the answer. LabError where the manual has too few sentences."""
-    prefix, lines = (opener(lm), *lm.encode(PREFIX)), [lm.encode(f"{line}.\n") for line in sentences(split)]
+    prefix, lines = (opener(lm), *lm.encode(PREFIX)), [lm.encode(f"{line.rstrip('.')}.\n") for line in sentences(split)]
     tail, made = lm.encode("\n" + settings.question_template.format(needle_token=settings.needle_token)), []
     for number in range(n):
         name, random = f"long_context/{split}/{number}", Random(f"cache/long_context/{seed}/{split}/{number}")
@@ -192,9 +192,7 @@ def long_contexts(lm: LanguageModel, n: int, seed: int, split: Split, settings: 
             filler += line
             at = len(filler) if len(filler) <= settings.position_frac * room else at
         if not 0 <= room <= len(filler):
-            raise LabError(
-                f"context_len={settings.context_len}: the needle's text has {settings.context_len - room} to {len(filler)} tokens"
-            )
+            raise LabError(f"context_len={settings.context_len}: expected {settings.context_len - room} to {len(filler)} tokens")
         block, item = (*filler[:at], *needle, *filler[at:room]), Item(name, name, settings.needle_token, (value,), (), "needle")
         read = (*tail, *lm.encode(" " + value))
         made.append(Probe(name, name, "long_context", prefix, (block,), (read,), (len(tail),), 0, item))
