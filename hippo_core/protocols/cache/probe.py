@@ -136,14 +136,20 @@ def in_words(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[S
     """The greedy answers to the probes that are questions, by number."""
     asked = {number: at for number, at in enumerate(written) if at.probe.item}
     asks = [Ask(list(at.probe.reads[0][: at.probe.skip[0]]), (at.prefix, *repaired[n]), at.probe.start) for n, at in asked.items()]
-    values = [len(at.probe.reads[0]) - at.probe.skip[0] + 1 for at in asked.values() if not at.probe.world]  # with the mark behind it
+    needles = [at.probe for at in asked.values() if at.probe.item and not at.probe.world]  # which may begin with what is asked
+    values = [len(own.reads[0]) - own.skip[0] + len(lm.encode(f"{own.item.question} =")) + 1 for own in needles if own.item]
     answers = ask(lm, asks, max([get_suite("episodic").answer_budget, *values]), stops(lm, "short"), BATCH)
     return {number: answer.text for number, answer in zip(asked, answers, strict=True)}
 
 
 def begun(answer: str, probe: Probe) -> str:
-    """An answer; of a needle without a world its first words, as many as the value has."""
-    return answer if probe.world or not probe.item else " ".join(answer.split()[: len(probe.item.answers[0].split())])
+    """An answer; of a needle without a world its first words, as many as the value has, behind "the_key =" where it begins with that."""
+    if probe.world or not probe.item:
+        return answer
+    text, token = answer.strip(), probe.item.question
+    if text.lower().startswith(token.lower()):
+        text = text[len(token) :].lstrip(" =:").removeprefix("is ")
+    return " ".join(text.split()[: len(probe.item.answers[0].split())])
 
 
 @contextmanager

@@ -82,7 +82,14 @@ def test_a_long_context_hides_its_needle_where_it_is_told(lm):
     for probe in early:
         assert needle_at(probe, f"NEEDLE: a code = {probe.item.answers[0]}.") < 0.2 < 0.7 < needle_at(late[0], "NEEDLE: a code")
     assert early[0].item.answers != early[1].item.answers  # another probe's text, which overwrites, does not hold the answer
-    for answer, right in ((" red-45. Next, the", 1), ("the red-45", 0), ("red-46", 0), ("", 0)):
+    for answer, right in (
+        (" red-45. Next, the", 1),
+        ("A code = red-45", 1),
+        ("a code is red-46", 0),
+        ("no red-45", 0),
+        ("red-46", 0),
+        ("", 0),
+    ):
         item = replace(early[0].item, answers=("red-45",))
         assert em_norm(begun(answer, replace(early[0], item=item)), item.answers) == right
     asked = made(question_template="Say {needle_token}:")[0]
