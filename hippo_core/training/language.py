@@ -37,8 +37,9 @@ def reviews(part: str) -> list[tuple[str, bool]]:
     return [(sentence, label == "1") for sentence, _, label in (line.rpartition("\t") for line in parts[part])]
 
 
-def wikipedia(part: str) -> list[str]:
-    """The first articles of a part of WikiText-2 ("valid" or "train"), in order."""
-    text = read_text(WIKITEXT2[part]).encode()[: HEAD[part]].decode()
+def wikipedia(part: str, whole: bool = False) -> list[str]:
+    """The first articles of a part of WikiText-2 ("valid" or "train"), or all that its file has, in order."""
+    text = read_text(WIKITEXT2[part])
+    text = text if whole else text.encode()[: HEAD[part]].decode()
     starts = [match.start() for match in ARTICLE.finditer(text)][1:]
     return [text[start:end] for start, end in zip([0, *starts], [*starts, len(text)], strict=True)]

@@ -5,6 +5,8 @@
     figures: figA score along severity, figB cost, figC sensitivity, figD layers and heads; figE detection, figF bits, figG bits gone
     protocol_metrics.json, index.md   the other tables; the page of all of them
 
+Each record holds its own logs, tables A to D and figures from the start (`of_record`); this joins those of a run.
+
 Nothing stands in for what is missing: a learned repair without the record of its training, or a record without its stability, is an error.
 """
 
@@ -20,7 +22,8 @@ from hippo_core.errors import LabError
 from hippo_core.files import read_object, write_bytes, write_json, write_text
 from hippo_core.protocols.cache import figures as cache
 from hippo_core.protocols.cache import report as protocol
-from hippo_core.protocols.cache.table import kept, plain, task_metrics
+from hippo_core.protocols.cache.parameters import CacheParameters
+from hippo_core.protocols.cache.table import STABILITY, TRAIN_LOG, kept, perplexity, plain, task_metrics
 from hippo_core.results.figures import drawing
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_table, records_with
@@ -75,15 +78,8 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
     shown = {name: table.to_dict("records") for name, table in tables.items()}
     write_json(out / "protocol_metrics.json", {"made": _made(runs, rows), **shown})
     if trained is not None:
-        steps = [
-            {"run_id": line["run_id"], "phase": "train", "cell": line["cell"], "step": line["number"], "loss_kd": line["distance"],
-             "loss_id": line["identity"], "loss_contr": line["contraction"], "rho_median": line["rho"],
-             "corruption": {"type": line["kind"], "severity": line["severity"]}}
-            for line in trained.to_dict("records")
-        ]  # fmt: skip
-        write_text(out / "train.jsonl", _lines(steps))
-    means = rows.groupby(["run_id", "task", "kind", "severity", "defence"], sort=False)[["score", "loss"]].mean().reset_index()
-    write_text(out / "eval.jsonl", _lines([{"phase": "eval", **line} for line in means.to_dict("records")]))
+        write_text(out / "train.jsonl", train_log(trained))
+    write_text(out / "eval.jsonl", eval_log(rows))
     write_text(out / "table_main_results.tex", _latex(protocol.main_results(rows)))
     write_text(out / "table_ablation_summary.tex", _latex(tables["ablations"]))
     figures = {
@@ -99,6 +95,55 @@ def write(runs: Sequence[Path], out: Path) -> list[Path]:
         write_bytes(out / "figures" / f"{name}.png", drawing.png(figure))
     write_text(out / "index.md", page(out))
     return sorted(path for path in out.rglob("*") if path.is_file())
+
+
+def of_record(parameters: CacheParameters, record: Path, rows: Frame) -> dict[str, bytes]:
+    """The logs, tables and figures that every record of a measurement or a training holds, by path; a table has what its figure draws."""
+    named = rows.assign(run_id=parameters.run_id, **{name: str(value) for name, value in parameters.values().items() if name not in rows})
+    if parameters.step == "train":
+        return {TRAIN_LOG: train_log(named).encode()}
+    if parameters.step != "measure":
+        return {}
+    curves, stability, metrics = kept(rows), read_object(record / STABILITY), task_metrics(rows)
+    lost = [{"task": task, "defence": name, "loss_added": own[name]["loss"], "score_lost": own[name]["score"], **metrics["overhead"][name]}
+            for task, own in metrics["clean_regression"].items() for name in own]  # fmt: skip
+    gains = [{"defence": name, "layer": layer, "head": head, "gain": gain} for name, lines in stability["amplification_map"].items()
+             for layer, line in enumerate(lines) for head, gain in enumerate(line)]  # fmt: skip
+    ablations = protocol.ablations(protocol.groups(named.assign(record=record.name)))
+    figures = {
+        "A_score_vs_eps": (cache.robustness(curves), curves),
+        "B_clean_vs_overhead_pareto": (cache.cost(rows, curves), pd.DataFrame(lost)),
+        "C_logit_sensitivity": (cache.sensitivity(stability), pd.DataFrame(stability["logit_sensitivity"])),
+        "D_amplification_map": (cache.amplification(stability), pd.DataFrame(gains)),
+    }
+    return {
+        "logs/eval.jsonl": eval_log(named).encode(),
+        "tables/table_main_results.tex": _latex(protocol.main_results(rows)).encode(),
+        "tables/table_ablation_summary.tex": _latex(ablations).encode(),
+        **{f"figures/fig{name}.png": drawing.png(figure) for name, (figure, _) in figures.items()},
+        **{f"tables/table{name}.csv": table.to_csv(index=False).encode() for name, (_, table) in figures.items()},
+    }
+
+
+def train_log(rows: Frame) -> str:
+    """A line of JSON a step of a training: its losses, the fault, tokens a second, memory at its peak in MB, and seconds."""
+    steps = [
+        {"run_id": line["run_id"], "phase": "train", "cell": line.get("cell"), "step": line["number"],
+         "loss_total": line.get("loss"), "loss_kd": line["distance"], "loss_id": line["identity"], "loss_contr": line["contraction"],
+         "rho_median": line["rho"], "corruption": {"type": line["kind"], "severity": line["severity"]},
+         "tokens_per_sec": line.get("tokens_per_s"), "peak_mb": line.get("peak_mb"), "gpu_peak_mb": line.get("gpu_peak_mb"),
+         "step_wall_sec": line.get("seconds")}
+        for line in rows.to_dict("records")
+    ]  # fmt: skip
+    return _lines(steps)
+
+
+def eval_log(rows: Frame) -> str:
+    """A line of JSON a task, fault, severity and defence: means of its probes, `n` of them; of texts the perplexity."""
+    costs = [name for name in ("repair_ms", "tokens_per_s", "peak_mb", "gpu_peak_mb") if name in rows]
+    by = rows.groupby(["run_id", "task", "kind", "severity", "defence"], sort=False)
+    means = by[["score", "loss", *costs]].mean().assign(n=by.size()).reset_index().merge(perplexity(rows), how="left")
+    return _lines([{"phase": "eval", **line} for line in means.to_dict("records")])
 
 
 def _table(runs: Sequence[Path], step: str) -> Frame | None:

@@ -38,6 +38,7 @@ from hippo_core.protocols.cache.names import Field, Format, Kind, Parts, Times
 
 KINDS: tuple[str, ...] = get_args(Kind)
 JUMP, SMALLEST = 8.0, 1e-3
+SCALARS = ("times", "recent", "parts", "stored", "layer_share", "head_share", "mask_seed")  # parameters that a fault takes as they are
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class Corruption:
         window: the first token of `window`, and the one behind the last.
         parts: keys, values or both.
         stored: the format whose bits flip; bits: which of them, all, those of a field, or one by its number.
+        layer_share, head_share: with which probability a layer is hit, and a head of it, drawn for each cache by itself.
+        mask_seed: of that draw; None: the seed of the fault.
     """
 
     kind: str
@@ -63,6 +66,15 @@ class Corruption:
     parts: Parts = "KV"
     stored: Format = "bfloat16"
     bits: Field | int = "all"
+    layer_share: float = 1.0
+    head_share: float = 1.0
+    mask_seed: int | None = None
+
+    def random_mask(self, shape: Sequence[int], seed: int, name: str) -> Tensor:
+        """The layers and heads of the cache `name` that may be hit: bool [L, 1, H, 1, 1], the same for every fault and severity."""
+        generator = generator_of("mask", seed if self.mask_seed is None else self.mask_seed, name)
+        layers, heads = torch.rand(shape[0], 1, generator=generator), torch.rand(shape[0], shape[2], generator=generator)
+        return ((layers < self.layer_share) & (heads < self.head_share)).view(shape[0], 1, shape[2], 1, 1)
 
     def where(self, shape: Sequence[int]) -> Tensor:
         """Where it may strike in a KV of this shape: bool [L, 2, H, T, 1]. LabError where the cache has no such layer, head or token."""
@@ -84,7 +96,7 @@ class Corruption:
 def faults(parameters: Any) -> Iterator[tuple[str, Corruption]]:
     """The faults of a cell with the names that their rows have; with bits=each one of every bit."""
     axes = {name: None if (value := getattr(parameters, name)) is None else tuple(value) for name in ("layers", "heads", "window")}
-    own: dict[str, Any] = axes | {name: getattr(parameters, name) for name in ("times", "recent", "parts", "stored")}
+    own: dict[str, Any] = axes | {name: getattr(parameters, name) for name in SCALARS}
     for kind in parameters.kinds:
         for severity in parameters.severities:
             if parameters.bits != "each":
@@ -119,7 +131,7 @@ def generator_of(*names: Any) -> torch.Generator:
 def corrupt(kv: KV, corruption: Corruption, seed: int, name: str, donor: KV | None = None) -> Damage:
     """A cache with this fault, drawn by the seed and the cache's name; the KV itself stays as it is. `donor`: another text's KV, of at
     least as many tokens, for contiguous_overwrite."""
-    where = corruption.where(kv.shape)
+    where = corruption.where(kv.shape) & corruption.random_mask(kv.shape, seed, name)
     if corruption.severity == 0:
         return Damage(kv.clone(), torch.zeros_like(where))
     clean = kv.float().cpu()

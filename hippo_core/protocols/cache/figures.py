@@ -1,7 +1,6 @@
 """The figures of the cache experiment: what defences keep, notice and cost; which bits matter, and how many may go."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, get_args
 
 import matplotlib
@@ -10,10 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hippo_core.files import read_object
 from hippo_core.protocols.cache.names import Format, Kind
 from hippo_core.protocols.cache.parameters import CacheParameters
-from hippo_core.protocols.cache.table import CLEAN, STABILITY, kept, kept_of_damaged, kept_of_removed
+from hippo_core.protocols.cache.table import CLEAN, kept, kept_of_damaged, kept_of_removed
 from hippo_core.results.figures.drawing import SHADES, STYLE, Margins, grid, png
 from hippo_core.results.figures.palette import INK, QUIET, RULE, Style, styles_for
 from hippo_core.results.frames import Frame
@@ -68,20 +66,6 @@ def figure(parameters: CacheParameters, rows: Frame) -> bytes:
     return png(training(rows) if parameters.step == "train" else removal(rows))
 
 
-def pictures(parameters: CacheParameters, record: Path, rows: Frame) -> dict[str, bytes]:
-    """The figures that the protocol keeps beside the rows of a measurement, under their names in its specification (PNG)."""
-    if parameters.step != "measure":
-        return {}
-    curves, stability = kept(rows), read_object(record / STABILITY)
-    drawn = {
-        "figA_score_vs_eps": robustness(curves),
-        "figB_clean_vs_overhead_pareto": cost(rows, curves),
-        "figC_logit_sensitivity": sensitivity(stability),
-        "figD_amplification_map": amplification(stability),
-    }
-    return {f"figures/{name}.png": png(plot) for name, plot in drawn.items()}
-
-
 def _axes(panel: Axes, across: str, up: str) -> None:
     panel.set_xlabel(across, fontsize=9.5)
     panel.set_ylabel(up, fontsize=9.5)
@@ -110,7 +94,7 @@ def robustness(curves: Frame) -> Figure:
 def _title(means: Frame) -> str:
     kept = kept_of_damaged(means).mean(axis=1)
     styles = styles_for(STYLES, kept.index)
-    repairs = kept.drop([name for name, style in styles.items() if style.hollow or name == "none"])
+    repairs = kept.drop([name for name, style in styles.items() if style.hollow or name == "none"]).dropna()
     alone = f"With no defence damaged caches keep {kept['none']:.0%} of the score above chance"
     best = "" if repairs.empty else f", with {styles[str(repairs.idxmax())].label} {repairs.max():.0%}"
     return f"{alone}{best}; higher is better"
@@ -163,18 +147,25 @@ def _styled(style: Style) -> dict[str, Any]:
 
 
 def cost(rows: Frame, curves: Frame) -> Figure:
-    """What a defence costs against what it brings: milliseconds a cache (log axis) and the score kept. Up and to the left is better."""
-    took, kept = rows[rows["kind"] != CLEAN].groupby("defence")["repair_ms"].mean(), kept_of_damaged(curves).mean(axis=1)
-    names, styles = [str(name) for name in kept.sort_values(ascending=False).index], styles_for(STYLES, kept.index)
-    figure, [panel] = grid("What a defence costs and keeps; up and to the left is better", 1, 1, 3.2, Margins(0.65, 1.7))
+    """What a defence costs: milliseconds a cache (log axis), and the share of the score above chance that it takes from whole caches, tasks
+    averaged. Down and to the left is better; a line joins the defences that none beats in both (the Pareto front)."""
+    took = rows[rows["kind"] != CLEAN].groupby("defence")["repair_ms"].mean().clip(lower=1e-2)
+    whole = curves[curves["severity"] == 0].groupby("defence", sort=False)["kept"].mean()
+    lost, styles = whole["none"] - whole, styles_for(STYLES, whole.index)
+    names = [str(name) for name in lost.sort_values(kind="stable").index]
+    ranked = pd.DataFrame({"took": took, "lost": lost}).sort_values(["took", "lost"])
+    front = ranked[ranked["lost"] < ranked["lost"].cummin().shift(fill_value=np.inf)]
+    figure, [panel] = grid("What a defence costs; down and to the left is better", 1, 1, 3.2, Margins(0.65, 1.7))
     with matplotlib.rc_context(STYLE):
+        panel.axhline(0, color=RULE, linewidth=0.6, zorder=0)
+        panel.plot(front["took"], front["lost"], color=RULE, linewidth=1, drawstyle="steps-post", zorder=1)
         for name in names:
             style = styles[name]
-            panel.plot([max(took[name], 1e-2)], [kept[name]], style.marker, color=style.colour, markersize=6, linestyle="none",
+            panel.plot([took[name]], [lost[name]], style.marker, color=style.colour, markersize=6, linestyle="none",
                        markerfacecolor="white" if style.hollow else style.colour, label=style.label, clip_on=False)  # fmt: skip
-        panel.set(xscale="log", ylim=(0, 1.02), xticks=[0.01, 0.1, 1, 10, 100])
+        panel.set(xscale="log", ylim=(np.nanmin([-0.05, *1.1 * lost]), np.nanmax([0.1, *1.1 * lost])), xticks=[0.01, 0.1, 1, 10, 100])
         panel.set_xticklabels(["≤ .01", ".1", "1", "10", "100"])
-        _axes(panel, "milliseconds to repair a cache", "score kept by damaged caches, mean over faults")
+        _axes(panel, "milliseconds to repair a cache", "score lost on whole caches")
         panel.legend(**{**BESIDE, "bbox_to_anchor": (1.03, 0.5)}, title="best first", title_fontsize=8.5)
     return figure
 

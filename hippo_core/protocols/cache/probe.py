@@ -1,8 +1,11 @@
 """Probes, their caches as these were written and as a fault leaves them, and what is read from them."""
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 
@@ -30,7 +33,8 @@ class Probe:
         blocks: token ids of the context, each block run by itself behind the prefix; most probes have one.
         reads: rows of token ids that follow the context; of the first `skip` of each none is scored.
         gold: the right row of `reads`.
-        item, world: the question that is answered in words; None where likelihoods are compared.
+        item, world: the question that is answered in words; None where likelihoods are compared. A question of no world is right where
+            the answer begins with what is right.
         chance: the score of a guess.
     """
 
@@ -118,12 +122,13 @@ def read(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[Seque
         losses = [means[number, row] for row in range(len(probe.reads))]
         right = losses[probe.gold]
         if probe.item:
-            score = float(em_norm(answers[number], probe.item.answers))
+            score = float(em_norm(begun(answers[number], probe), probe.item.answers))
         elif len(losses) > 1:
             score = float(all(right < loss for row, loss in enumerate(losses) if row != probe.gold))
         else:
             score = math.exp(-right)
-        results.append({"loss": right, "score": score})
+        scored = len(probe.reads[probe.gold]) - probe.skip[probe.gold]
+        results.append({"loss": right, "score": score, "scored_tokens": scored})
     return results
 
 
@@ -131,5 +136,39 @@ def in_words(lm: LanguageModel, written: Sequence[Written], repaired: Sequence[S
     """The greedy answers to the probes that are questions, by number."""
     asked = {number: at for number, at in enumerate(written) if at.probe.item}
     asks = [Ask(list(at.probe.reads[0][: at.probe.skip[0]]), (at.prefix, *repaired[n]), at.probe.start) for n, at in asked.items()]
-    answers = ask(lm, asks, get_suite("episodic").answer_budget, stops(lm, "short"), BATCH)
+    needles = [at.probe for at in asked.values() if at.probe.item and not at.probe.world]  # which may begin with what is asked
+    values = [len(own.reads[0]) - own.skip[0] + len(lm.encode(f"{own.item.question} =")) + 1 for own in needles if own.item]
+    answers = ask(lm, asks, max([get_suite("episodic").answer_budget, *values]), stops(lm, "short"), BATCH)
     return {number: answer.text for number, answer in zip(asked, answers, strict=True)}
+
+
+def begun(answer: str, probe: Probe) -> str:
+    """An answer; of a needle without a world its first words, as many as the value has, behind "the_key =" where it begins with that."""
+    if probe.world or not probe.item:
+        return answer
+    text, token = answer.strip(), probe.item.question
+    if text.lower().startswith(token.lower()):
+        text = text[len(token) :].lstrip(" =:").removeprefix("is ")
+    return " ".join(text.split()[: len(probe.item.answers[0].split())])
+
+
+@contextmanager
+def measured_cost(device: torch.device) -> Iterator[dict[str, float]]:
+    """What runs inside takes so many `seconds`, and the process at its most `peak_mb` megabytes of memory and `gpu_peak_mb` of the GPU: NaN
+    where the system does not say (only Linux resets its peak), and without a GPU."""
+    cost = dict.fromkeys(("seconds", "peak_mb", "gpu_peak_mb"), math.nan)
+    known = False
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # VmHWM starts anew: proc(5)
+        known = True
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    begin = time.perf_counter()
+    yield cost
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        cost["gpu_peak_mb"] = torch.cuda.max_memory_allocated(device) / 1e6
+    cost["seconds"] = time.perf_counter() - begin
+    if known:
+        status = Path("/proc/self/status").read_text(encoding="utf-8")
+        cost["peak_mb"] = int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6

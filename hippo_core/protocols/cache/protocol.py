@@ -21,7 +21,11 @@ from hippo_core.protocols.cache.table import MEASURE, REMOVE, TRAIN
 
 REPORT, FIGURES = "hippo_core.protocols.cache.report", "hippo_core.protocols.cache.figures"
 BITS = 16  # of a number, about: bits=each is a fault for every one
-OF_TRAINING = ("stored", "rank", "repaired", "repaired_parts", "holdout", "contraction", "identity", "steps")
+ARTIFACTS = "hippo_core.protocols.cache.artifacts"
+OF_TRAINING = (
+    *("stored", "rank", "repaired", "repaired_parts", "holdout", "contraction", "alpha", "identity", "steps", "rate", "batch"),
+    *("trained_on", "clean_share", "mending", "warmup", "cooldown"),
+)
 
 
 def plan(experiment: Experiment, parameters: Any) -> CellPlan:
@@ -81,6 +85,6 @@ CACHE = Experiment(
     axes={"sizes": "n", "models": "model", "seeds": "seed"},
     sentence=late(f"{REPORT}:in_words"),
     figure=late(f"{FIGURES}:figure"),
-    files=late(f"{FIGURES}:pictures"),
+    files=late(f"{ARTIFACTS}:of_record"),
     sections=late(f"{REPORT}:sections"),
 )

@@ -27,7 +27,7 @@ import torch
 from hippo_core.models.kv import KV
 from hippo_core.protocols.cache.corruption import Corruption, flip_probability, quant_levels
 from hippo_core.protocols.cache.probe import damaged, read, write
-from hippo_core.protocols.cache.probes import probes
+from hippo_core.protocols.cache.probes import asked_probes
 from hippo_core.protocols.cache.table import REMOVE
 
 WIDTH = 16  # bits of a stored number
@@ -39,8 +39,9 @@ REMOVALS = ("dropout_zero", "contiguous_overwrite", *PRESSES, "quant_noise", "bi
 def remove(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     """A row a probe, a way of removal and a severity; `removed` is the share of the cache's information that is gone."""
     parameters, lm, rows = cell.parameters, cell.language_model, []
+    drawn = asked_probes(cell, say)
     for task in parameters.tasks:
-        written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
+        written = write(lm, drawn[task])
         for removal in REMOVALS:
             for severity in (0.0, *parameters.severities):
                 if removal in PRESSES:

@@ -2,7 +2,7 @@
 
     loss = KL(clean || repaired) / KL(clean || damaged), means over all positions that read: the damage that is not recovered
          + identity * |repaired - clean|^2 / |clean|^2            where nothing was damaged; the divisor is then LEAST
-         + contraction * mean over layers of max(0, rho - .75)^2, rho = |repaired - clean| / |damaged - clean|
+         + contraction * mean over layers of max(0, rho - alpha)^2, rho = |repaired - clean| / |damaged - clean|
 
 First steps only restore: the loss is the mean of rho^2, and no model is run. The model is frozen; clean keys and values are those of the
 undamaged cache at every layer. Text, questions and worlds are of the training split; what is examined is of the validation split.
@@ -26,13 +26,12 @@ from hippo_core.protocols.cache.corruption import Corruption
 from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.defences.learned import Repair, RepairSettings
 from hippo_core.protocols.cache.names import Format
-from hippo_core.protocols.cache.probe import Written, damaged, write
+from hippo_core.protocols.cache.probe import Written, damaged, measured_cost, write
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
 
 TASKS = ("text", "choice", "needle")
 EXAMINED = 6  # probes a task
-CONTRACTED = 0.75  # what rho is to stay below
 LEAST = 0.1  # nats by which a distance is divided
 HUGE = 1e6  # a number as good as any larger one
 
@@ -57,6 +56,7 @@ class RepairRecipe(BaseModel):
     clean: float = 0.2  # of batches, undamaged
     identity: float = 1.0
     contraction: float = 0.5
+    alpha: float = 0.75  # what rho is to stay below
     threads: int = 1
 
 
@@ -87,17 +87,26 @@ class RepairTrainee:
         if random.random() >= recipe.clean:
             fault = Corruption(random.choice(recipe.kinds), 1 - random.random(), stored=recipe.stored)
         mends = step < recipe.mending * recipe.steps
-        loss, numbers = self._loss(self.written, drawn, fault, recipe.seed + step, mends)
+        with measured_cost(self.lm.device) as cost:
+            loss, numbers = self._learnt(drawn, fault, step, mends)
+        tokens = sum(len(self.written[number].probe.reads[self.written[number].probe.gold]) for number in drawn)
+        cost["tokens_per_s"] = tokens / cost["seconds"]
+        empty = dict.fromkeys(("distance", "identity", "contraction", "rho"), math.nan)
+        labels = {"kind": fault.kind if fault else "clean", "severity": fault.severity if fault else 0.0}
+        shown = {name: value for name, value in numbers.items() if name != "bare"}
+        self.history.append({"number": step + 1, **empty, **labels, **shown, "loss": loss, **cost})
+        return numbers
+
+    def _learnt(self, drawn: Sequence[int], fault: Corruption | None, step: int, mends: bool) -> tuple[float, Log]:
+        """The loss of a batch, which is learnt from, and numbers for the log."""
+        loss, numbers = self._loss(self.written, drawn, fault, self.recipe.seed + step, mends)
         if not torch.isfinite(loss):
             raise Diverged(f"step {step} of a repair: the loss is {float(loss.detach())}; lower the rate")
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.repair.parameters(), 1.0)
         self.optimizers[0].step()
         self.repair.zero_grad(set_to_none=True)
-        empty = dict.fromkeys(("distance", "identity", "contraction", "rho"), math.nan)
-        labels = {"kind": fault.kind if fault else "clean", "severity": fault.severity if fault else 0.0}
-        self.history.append({"number": step + 1, **empty, **labels, **{name: value for name, value in numbers.items() if name != "bare"}})
-        return numbers
+        return float(loss.detach()), numbers
 
     def examine(self) -> Log:
         """What `by_kind` comes to: undamaged, and the means over all kinds of damage, not repaired and repaired."""
@@ -139,7 +148,7 @@ class RepairTrainee:
         loss = distance / bare.clamp(min=LEAST)
         if fault is None:
             return loss + self.recipe.identity * identity, numbers
-        contraction = (rho - CONTRACTED).clamp(min=0, max=10).pow(2).mean() if len(rho) else away.sum() * 0
+        contraction = (rho - self.recipe.alpha).clamp(min=0, max=10).pow(2).mean() if len(rho) else away.sum() * 0
         return loss + self.recipe.contraction * contraction, numbers | {"contraction": float(contraction.detach())}
 
 

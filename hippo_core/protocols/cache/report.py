@@ -32,11 +32,18 @@ from hippo_core.results.report.sections import Section
 from hippo_core.results.statistics.interval import cluster_interval
 
 BIT = "bitflip of bit "
-AXES = ("times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "rank", "holdout", "contraction", "window", "ood")
+AXES = (
+    *("times", "parts", "layers", "heads", "stored", "bits", "budget", "precision", "rank", "holdout", "contraction", "window", "ood"),
+    *("repaired", "repaired_parts", "alpha", "identity", "steps", "rate", "batch", "trained_on", "clean_share", "mending", "warmup"),
+    *("cooldown", "layer_share", "head_share", "mask_seed", "scored", "max_seq_len", "context_len", "needle_token", "needle_value"),
+    *("position_frac", "question_template"),
+)
+COSTS = {"tokens_per_s": "tokens a second", "peak_mb": "peak MB", "gpu_peak_mb": "GPU peak MB"}
 KINDS = get_args(Kind)
 NAMES = {"none": "no defence"}
 REPAIRS = ("learned", "wiener", "ecc_equal", "episodic")
 SPANS = ("episodic", "episodic_random", "episodic_oldest", "episodic_gold")
+PERPLEXITY = "exp(nats a token) over the tokens that are scored behind each cache. Lower is better."
 Groups = Sequence[tuple[str, Frame]]
 
 
@@ -48,6 +55,8 @@ def in_words(parameters: CacheParameters, metrics: Mapping[str, Any]) -> str:
         return _training_in_words(metrics["training"])
     tasks = metrics["tasks"]
     means = kept_of_damaged(pd.DataFrame(tasks["score_vs_severity"])).mean(axis=1)
+    if missing(means["none"]):
+        return f"{parameters.model} gets nothing right on whole caches: there is no score that a fault could take."
     repairs = {str(name): mean for name, mean in means.items() if name != "none" and not is_bound(str(name))}
     text = f"With damaged caches, over all faults, {parameters.model} keeps {means['none']:.0%} of its score above chance with no defence"
     if repairs:
@@ -107,11 +116,16 @@ def _measured(titles: Sequence[str], rows: Frame) -> list[Section]:
         for task, own in metrics["clean_regression"].items():
             line |= {f"{task}, nats added": round(own[defence]["loss"], 4), f"{task}, score lost": round(own[defence]["score"], 4)}
         line |= {name.replace("_", " "): share(detections[name].get(defence)) for name in ("detected", "false_alarms")}
+        known = {name: value for name, value in metrics["overhead"][defence].items() if not missing(value)}
+        line |= {head: f"{known[name]:,.0f}" for name, head in COSTS.items() if name in known}
         costs.append(line)
     count, lost = rows[rows["kind"] == CLEAN]["probe"].nunique(), damage_recovered(metrics)
+    title = titles[0].replace("Robustness", "Perplexity")
+    texts = [Section(title, PERPLEXITY, table=perplexities(metrics))] if metrics["ppl_clean"] else []
     return [
         Section(titles[0], robustness, drawing.png(figures.robustness(kept(rows))), scores_kept(metrics)),
         Section(titles[1], damage, table=lost if len(lost) else None),
+        *texts,
         Section(titles[2], f"On {count} caches that nothing has damaged; what is detected, on damaged ones.", table=pd.DataFrame(costs)),
     ]
 
@@ -157,6 +171,14 @@ def scores_kept(metrics: Mapping[str, Any]) -> Frame:
     shown["KB a cache"] = [f"{costs[name]['kept_bytes'] / 1000:,.0f}" for name in wide.index]
     shown["ms a cache"] = [f"{costs[name]['repair_ms']:,.0f}" for name in wide.index]
     return _headed(shown.rename(index=NAMES), "score kept")
+
+
+def perplexities(metrics: Mapping[str, Any]) -> Frame:
+    """Of task metrics a line a text and a defence, a column a fault and a severity: the perplexity; that of whole caches first."""
+    lines = [line | {"fault": CLEAN} for line in metrics["ppl_clean"]]
+    lines += [line | {"fault": f"{line['kind']} {line['severity']:g}"} for line in metrics["ppl_corrupted"]]
+    wide = pd.DataFrame(lines).pivot_table(index=["task", "defence"], columns="fault", values="ppl", sort=False)
+    return wide.map(lambda ppl: f"{ppl:,.2f}").rename(index=NAMES).rename_axis(columns=None).reset_index()
 
 
 def in_order(kinds: Iterable[str]) -> list[str]:

@@ -8,11 +8,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor
 
-from hippo_core.files import home, remove_made, write_json
+from hippo_core.files import home, remove_made, write_bytes, write_json
 from hippo_core.models import checksums
 from hippo_core.models.kv import KV
 from hippo_core.models.language_model import LanguageModel
@@ -22,17 +23,18 @@ from hippo_core.protocols.cache.defences.base import CleanStatistics, Defence, D
 from hippo_core.protocols.cache.defences.learned import RepairSettings, save_repair
 from hippo_core.protocols.cache.defences.wiener import Priors
 from hippo_core.protocols.cache.names import UNSEEN
-from hippo_core.protocols.cache.probe import Written, damaged, read, write
-from hippo_core.protocols.cache.probes import probes
+from hippo_core.protocols.cache.probe import Written, damaged, measured_cost, read, write
+from hippo_core.protocols.cache.probes import asked_probes, probes
 from hippo_core.protocols.cache.removal import remove
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee
 from hippo_core.protocols.cache.stability import stability
-from hippo_core.protocols.cache.table import COLUMNS, STABILITY, TRAIN, task_metrics
+from hippo_core.protocols.cache.table import COLUMNS, STABILITY, TRAIN, TRAIN_LOG, task_metrics
 from hippo_core.training.train import train
 
 CHECKPOINTS = "data/training/cache"
 DRY_STEPS = 4
 CLEAN = 24  # validation contexts that say what clean text is like
+PART = 64  # probes whose caches are held at a time: a donor and the store are of the same part
 RATES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.5)  # of false alarms
 
 
@@ -47,7 +49,8 @@ def train_repair(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     parameters, lm = cell.parameters, cell.language_model
     layers = None if parameters.repaired is None else tuple(parameters.repaired)
     settings = RepairSettings(rank=parameters.rank, parts=parameters.repaired_parts, layers=layers)
-    own = {name: getattr(parameters, name) for name in ("model", "stored", "seed", "contraction", "identity", "threads")}
+    names = ("model", "stored", "seed", "contraction", "alpha", "identity", "threads", "rate", "batch", "mending", "warmup", "cooldown")
+    own = {name: getattr(parameters, name) for name in names} | {"probes": parameters.trained_on, "clean": parameters.clean_share}
     steps = min(parameters.steps, DRY_STEPS) if parameters.dry_run else parameters.steps
     kinds = tuple(kind for kind in KINDS if kind not in (parameters.holdout, *UNSEEN))
     recipe = RepairRecipe(settings=settings, kinds=kinds, steps=steps, **own)
@@ -67,26 +70,30 @@ def measure(cell: Any, say: Callable[[str], None] = print) -> pd.DataFrame:
     parameters, lm = cell.parameters, cell.language_model
     measured: list[dict[str, Any]] = []
     priors, watch = Priors(lm, parameters.seed), Detections()
-    for number, task in enumerate(parameters.tasks):
-        written = write(lm, probes(lm, task, parameters.items, parameters.seed, "test"))
-        begin = time.perf_counter()
-        defences, kept_bytes = build_defences(lm, task, written, parameters, cell.checkpoint, priors)
-        own = list(of_task(lm, task, written, parameters, defences, kept_bytes, watch))
-        if not number:
-            write_json(cell.record / STABILITY, stability(lm, written, defences, parameters.seed))
-        say(f"{task}: {len(written)} probes, {len(own)} rows in {time.perf_counter() - begin:.0f} s")
-        measured += own
+    for task, drawn in asked_probes(cell, say).items():
+        begin, known = time.perf_counter(), write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
+        size = math.ceil(len(drawn) / math.ceil(len(drawn) / PART))  # no part of one probe: it would have no donor
+        for at in range(0, len(drawn), size):
+            written = write(lm, drawn[at : at + size])
+            defences, kept_bytes = build_defences(lm, known, written, parameters, cell.checkpoint, priors)
+            first = not measured
+            measured += of_task(lm, task, written, parameters, defences, kept_bytes, None if at else watch)
+            if first:
+                write_json(cell.record / STABILITY, stability(lm, written, defences, parameters.seed))
+        say(f"{task}: {len(drawn)} probes in {time.perf_counter() - begin:.0f} s; {len(measured)} rows so far")
     table = pd.DataFrame(measured, columns=list(COLUMNS))
     write_json(cell.record / "detection_metrics.json", watch.plain())
     write_json(cell.record / "task_metrics.json", task_metrics(table))
+    if cell.checkpoint:
+        write_bytes(cell.record / TRAIN_LOG, (cell.checkpoint / TRAIN_LOG).read_bytes())
     return table
 
 
 def build_defences(
-    lm: LanguageModel, task: str, written: Sequence[Written], parameters: Any, checkpoint: Path | None, priors: Priors
+    lm: LanguageModel, known: Sequence[Written], written: Sequence[Written], parameters: Any, checkpoint: Path | None, priors: Priors
 ) -> tuple[dict[str, Defence], dict[str, float]]:
-    """The defences of a task, each of which has seen the caches when they were written, and the bytes a cache that each keeps."""
-    known = write(lm, probes(lm, task, CLEAN, parameters.seed, "val"))
+    """The defences of a task, each of which has seen the caches when they were written, and the bytes a cache that each keeps. `known`: the
+    clean caches of its validation texts."""
     caches = [kv for cache in known for kv in cache.blocks]
     own = {name: getattr(parameters, name) for name in ("seed", "budget", "precision", "stored")}
     setting = DefenceContext(lm, CleanStatistics.of(caches), caches, checkpoint=checkpoint, priors=priors, **own)
@@ -153,31 +160,36 @@ def of_task(
 ) -> Iterator[dict[str, Any]]:
     """The rows of a task: the clean cache under every defence, then each fault at each severity. The same caches are read once, whichever
     defence made them; a defence that reads no damage is run once."""
-    scores: dict[bytes, list[dict[str, float]]] = {}
-    repaired_once: dict[str, tuple[list[tuple[KV, ...]], float]] = {}
+    scores: dict[bytes, tuple[list[dict[str, float]], dict[str, float]]] = {}
+    repaired_once: dict[str, tuple[list[tuple[KV, ...]], dict[str, float]]] = {}
+    tokens = sum(len(row) for at in written for row in at.probe.reads)
     for kind, fault in [("clean", Corruption("gaussian", 0.0)), *faults(parameters)]:
         damages = [damaged(written, number, fault, parameters.seed) for number in range(len(written))]
         hit = [sum(float(damage.mask.float().mean()) for damage in of) / len(of) for of in damages]
         given = [[_given(at, block, damage, fault) for block, damage in enumerate(of)] for at, of in zip(written, damages, strict=True)]
         for name, defence in defences.items():
-            repaired, ms = repaired_once.get(name, ([], 0.0))
+            repaired, repairing = repaired_once.get(name, ([], {}))
             if not repaired:
-                begin = time.perf_counter()
-                repaired = [tuple(map(defence.repair, of)) for of in given]
-                ms = (time.perf_counter() - begin) * 1000 / len(given)
+                with measured_cost(lm.device) as repairing:
+                    repaired = [tuple(map(defence.repair, of)) for of in given]
             if not defence.reads:
-                repaired_once[name] = repaired, ms
+                repaired_once[name] = repaired, repairing
             caches = contents(repaired)
             if caches not in scores:
-                scores[caches] = read(lm, written, repaired)
+                with measured_cost(lm.device) as reading:
+                    scores[caches] = read(lm, written, repaired), reading
+            read_scores, reading = scores[caches]
+            costs = {"repair_ms": repairing["seconds"] * 1000 / len(given), "kept_bytes": kept_bytes[name]}
+            costs["tokens_per_s"] = tokens / (repairing["seconds"] + reading["seconds"])
+            costs |= {peak: float(np.fmax(repairing[peak], reading[peak])) for peak in ("peak_mb", "gpu_peak_mb")}
             detections = [detection(of, now) for of, now in zip(damages, repaired, strict=True)]
             labels = {"task": task, "kind": kind if fault.severity else "clean", "severity": fault.severity, "defence": name}
             if watch and defence.reads and not defence.uses_oracle_mask and name != "none":
                 pairs = zip(chain(*given), chain(*repaired), strict=True)
                 watch.see(labels, list(chain(*damages)), [defence.suspicion(own, kv) for own, kv in pairs])
-            for at, of, share, seen in zip(written, scores[caches], hit, detections, strict=True):
+            for at, of, share, seen in zip(written, read_scores, hit, detections, strict=True):
                 named = {"probe": at.probe.id, "cluster": at.probe.cluster, "chance": at.probe.chance}
-                yield {**named, **labels, **of, **seen, "damaged": share, "repair_ms": ms, "kept_bytes": kept_bytes[name]}
+                yield {**named, **labels, **of, **seen, "damaged": share, **costs}
 
 
 def contents(caches: Sequence[Sequence[KV]]) -> bytes:

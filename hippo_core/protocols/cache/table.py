@@ -11,9 +11,11 @@ from hippo_core.results.records.table import Table, mean_by_cluster
 
 COLUMNS = (
     *("probe", "cluster", "task", "kind", "severity", "defence", "score", "loss", "chance"),
-    *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes"),
+    *("damaged", "detected", "false_alarms", "repair_ms", "kept_bytes", "scored_tokens", "tokens_per_s", "peak_mb", "gpu_peak_mb"),
 )
 STABILITY = "stability_metrics.json"  # beside the rows of a measurement
+TRAIN_LOG = "logs/train.jsonl"  # in the record of a training, and of a measurement of what was trained
+TEXTS = ("text", "wikitext2")  # tasks that are judged by their loss
 DEFENCES = "hippo_core.protocols.cache.defences"
 CLEAN = "clean"  # the kind of no fault
 NOTHING = 1e-4  # nats a token, or answers right: what rounding alone may take
@@ -43,7 +45,7 @@ def admitted(rows: Frame) -> dict[str, dict[str, Any]]:
 
 def measure_of(task: str) -> tuple[str, int]:
     """What a task is judged by, and 1 where more of it is better, -1 where less is."""
-    return ("loss", -1) if task in ("text", "wikitext2") else ("score", 1)
+    return ("loss", -1) if task in TEXTS else ("score", 1)
 
 
 def recovered(rows: Frame) -> Frame:
@@ -130,20 +132,32 @@ def regression(rows: Frame) -> dict[str, dict[str, Any]]:
 
 
 def overhead(rows: Frame) -> dict[str, dict[str, float]]:
-    """By defence: milliseconds a cache, and bytes that are kept beside one."""
-    return rows.groupby("defence", sort=False)[["repair_ms", "kept_bytes"]].mean().to_dict("index")
+    """By defence: milliseconds a cache, bytes that are kept beside one, tokens that are read a second of repair and reading, and where it
+    was measured the most memory of the process and of the GPU."""
+    names = {"repair_ms": "mean", "kept_bytes": "mean", "tokens_per_s": "mean", "peak_mb": "max", "gpu_peak_mb": "max"}
+    own = {name: how for name, how in names.items() if name in rows}  # rows of before 2026-11-29 have the first two
+    return rows.groupby("defence", sort=False).agg(own).to_dict("index")
+
+
+def perplexity(rows: Frame) -> Frame:
+    """Of tasks that are texts exp(nats a token), all their scored tokens together (each window has as many), by task, kind, severity and
+    defence: `ppl`."""
+    keys = ["task", "kind", "severity", "defence"]
+    means = rows[rows["task"].isin(TEXTS)].groupby(keys, sort=False)["loss"].mean()
+    return np.exp(means).rename("ppl").reset_index()
 
 
 def best_heuristic(areas: Frame) -> str:
     """The training-free defence, without the mask and without memory, with the largest mean area; empty where there is none."""
     heuristics = areas[areas["defence"].isin(("smoothing", "clipping", "detect_clear", "rms_outlier", "median"))]
-    return "" if heuristics.empty else str(heuristics.groupby("defence")["auc"].mean().idxmax())
+    means = heuristics.groupby("defence")["auc"].mean().dropna()  # no area where nothing is known of whole caches either
+    return "" if means.empty else str(means.idxmax())
 
 
 def task_metrics(rows: Frame) -> dict[str, Any]:
     """All of the above as plain values."""
     curves = kept(rows)
-    areas = auc(curves)
+    areas, ppl = auc(curves), perplexity(rows)
     return {
         "admitted": admitted(rows),
         "score_vs_severity": plain(curves),
@@ -151,7 +165,10 @@ def task_metrics(rows: Frame) -> dict[str, Any]:
         "best_heuristic": best_heuristic(areas),
         "damage_recovered": plain(recovered(rows)),
         "clean_regression": regression(rows),
-        "overhead": overhead(rows),
+        "overhead": plain(overhead(rows)),
+        "probes": rows.groupby("task", sort=False)["probe"].nunique().to_dict(),
+        "ppl_clean": plain(ppl[ppl["kind"] == CLEAN].drop(columns=["kind", "severity"])),
+        "ppl_corrupted": plain(ppl[ppl["kind"] != CLEAN]),
     }
 
 
@@ -164,7 +181,7 @@ def plain(value: Any, digits: int | None = None) -> Any:
     if isinstance(value, list):
         return [plain(item, digits) for item in value]
     if isinstance(value, float):
-        return None if value != value else float(value) if digits is None else round(value, digits)
+        return None if not math.isfinite(value) else float(value) if digits is None else round(value, digits)
     return value.item() if hasattr(value, "item") else value
 
 
@@ -208,7 +225,10 @@ def trained(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
 
 
 TRAIN = Table(
-    columns=("number", "kind", "distance", "identity", "contraction", "rho", "severity"),
+    columns=(
+        *("number", "kind", "distance", "identity", "contraction", "rho", "severity"),
+        *("loss", "seconds", "tokens_per_s", "peak_mb", "gpu_peak_mb"),
+    ),
     unit="number",
     cluster="kind",
     measures=("distance",),

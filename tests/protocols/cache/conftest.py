@@ -49,5 +49,6 @@ def measured(scores, **settings):
             right = float(number < round(20 * score))
             row = {"probe": f"q{number}", "cluster": f"w{number}", "task": "text", "kind": kind, "severity": float(kind != "clean")}
             cost = {"damaged": 1.0, "detected": 0.5, "false_alarms": 0.0, "repair_ms": 1.0, "kept_bytes": 2000.0}
+            cost |= {"scored_tokens": 2, "tokens_per_s": 50.0, "peak_mb": 300.0, "gpu_peak_mb": float("nan")}
             lines.append({**parameters, **row, "defence": defence, "score": right, "loss": 2 - right, "chance": 0.0, **cost})
     return pd.DataFrame(lines)

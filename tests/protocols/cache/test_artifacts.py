@@ -27,7 +27,7 @@ def run(tmp_path, monkeypatch):
     detection = {"false_alarms": [0.01, 0.5], "lines": [{**line, "recall": [0.75, 1.0], "recall_at_1_percent": 0.75}]}
     write_json(record / "stability_metrics.json", {**stability, "amplification_map": {"none": [[1.0, 2.0]]}})
     write_json(record / "detection_metrics.json", detection)
-    numbers = dict.fromkeys(("distance", "identity", "contraction", "rho", "severity"), 0.5)
+    numbers = dict.fromkeys((name for name in TRAIN.columns if name not in ("number", "kind")), 0.5)
     train = pd.DataFrame([{"number": 1, "kind": "gaussian", **numbers, "run_id": "made", "cell": "t1"}])
     assert set(TRAIN.columns) <= set(train)
     tables = {"measure": measured(SCORES), "train": train}
@@ -49,7 +49,10 @@ def test_every_file_of_the_protocol_is_written_and_says_what_the_rows_say(run, t
     assert "| text | gaussian | 1 | 0.80 | +0.50" in page and "| clipping | 0.75 | 0.75 |" in page
     evaluated = [json.loads(line) for line in (tmp_path / "out/eval.jsonl").read_text().splitlines()]
     assert {(entry["kind"], entry["defence"]): entry["score"] for entry in evaluated} == SCORES
-    assert json.loads((tmp_path / "out/train.jsonl").read_text())["corruption"] == {"type": "gaussian", "severity": 0.5}
+    step = json.loads((tmp_path / "out/train.jsonl").read_text())
+    assert step["corruption"] == {"type": "gaussian", "severity": 0.5}
+    assert [step[name] for name in ("loss_total", "tokens_per_sec", "peak_mb", "step_wall_sec")] == [0.5] * 4
+    assert evaluated[0]["tokens_per_s"] == 50
     assert r"clipping & 1.00 & 0.80 \\" in (tmp_path / "out/table_main_results.tex").read_text()
 
 
@@ -178,3 +181,12 @@ def test_a_legend_lies_within_the_figure(draw):
     for legend in legends:
         box = legend.get_window_extent()
         assert box.x0 >= 0 and box.x1 <= figure.bbox.x1 and box.y0 >= 0
+
+
+def test_the_cost_of_a_defence_is_what_it_takes_from_whole_caches():
+    harming = curves(MANY[:3]).assign(repair_ms=1.0)
+    harming.loc[(harming["defence"] == "masking") & (harming["severity"] == 0), "kept"] = 0.6
+    heights = {line.get_label(): line.get_ydata()[0] for line in cache.cost(harming, harming).axes[0].get_lines()}
+    assert (heights["masking (told)"], heights["reset (told)"]) == (pytest.approx(0.4), 0)
+    unknown = harming.assign(kept=float("nan"))  # a model that answers nothing right has nothing to lose
+    assert cache.cost(unknown, unknown).axes and cache.robustness(unknown).axes

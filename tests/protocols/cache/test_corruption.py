@@ -5,7 +5,8 @@ import torch
 
 from hippo_core.errors import LabError
 from hippo_core.protocols.cache import bits
-from hippo_core.protocols.cache.corruption import KINDS, Corruption, corrupt
+from hippo_core.protocols.cache.corruption import KINDS, Corruption, corrupt, faults
+from hippo_core.protocols.cache.parameters import CacheParameters
 from hippo_core.protocols.cache.removal import PRESSES, REMOVALS, entropy, press, removed
 from tests.protocols.cache.conftest import SHAPE, cache
 
@@ -154,3 +155,15 @@ def test_bits_are_gone_as_information_theory_counts_them():
     for removal in REMOVALS:
         along = [removed(removal, severity / 10) for severity in range(11)]
         assert along == sorted(along) and along[0] == 0 and along[-1] <= 1
+
+
+def test_layers_and_heads_are_drawn_for_each_cache_and_for_every_fault_alike():
+    shape = (40, 2, 30, 1, 1)
+    [(_, fault)] = faults(CacheParameters(kinds=["gaussian"], severities=[0.5], layer_share=0.5, head_share=0.25, mask_seed=3))
+    drawn = fault.random_mask(shape, 7, "a/0")
+    assert drawn.flatten(1).any(1).float().mean() == pytest.approx(0.5, abs=0.2)
+    assert drawn[drawn.flatten(1).any(1)].float().mean() == pytest.approx(0.25, abs=0.05)
+    assert torch.equal(drawn, fault.random_mask(shape, 8, "a/0")) and not torch.equal(drawn, fault.random_mask(shape, 7, "b/0"))
+    hit = [broken(kind, 0.7, head_share=0.5).mask.any(-2) for kind in ("gaussian", "bitflipish_sparse")]
+    assert torch.equal(*hit) and 0 < hit[0].sum() < hit[0].numel()
+    assert broken("gaussian", 0.7).mask.all()

@@ -1,5 +1,7 @@
 """Broken, repaired, read: every defence gets the same damage, and what is read is what the model says by any attention, in any batch."""
 
+import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,11 +17,12 @@ from hippo_core.protocols.cache.corruption import Corruption, corrupt
 from hippo_core.protocols.cache.defences.filters import NoDefence
 from hippo_core.protocols.cache.names import Task
 from hippo_core.protocols.cache.parameters import CacheParameters
-from hippo_core.protocols.cache.probe import donor_of, write
+from hippo_core.protocols.cache.probe import begun, donor_of, write
 from hippo_core.protocols.cache.protocol import CACHE
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee, logits
 from hippo_core.protocols.cache.stability import stability
-from hippo_core.protocols.cache.table import CLEAN, recovered
+from hippo_core.protocols.cache.table import CLEAN, TRAIN, recovered
+from hippo_core.results.scores import em_norm
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +38,7 @@ def rows(lm, tmp_path_factory):
     with pytest.MonkeyPatch.context() as few:  # a map of a cache is as much a map as that of eight
         few.setattr("hippo_core.protocols.cache.stability.CACHES", 1)
         few.setattr(run, "CLEAN", 4)
+        few.setattr(run, "PART", 1)  # caches that are held at a time: the rows are of all parts
         return run.rows(open_cell, say=str), record
 
 
@@ -43,12 +47,72 @@ def test_every_defence_reads_every_probe_under_every_fault(rows):
     counts = table.groupby(["task", "kind", "defence"]).size()
     assert set(counts) == {2} and len(counts) == 2 * 2 * 3
     assert {path.name for path in record.rglob("*.*")} == {*("task_metrics.json", "stability_metrics.json", "detection_metrics.json")}
-    pictures = CACHE.files(CacheParameters(), record, table)
-    assert [*pictures] == [
-        *("figures/figA_score_vs_eps.png", "figures/figB_clean_vs_overhead_pareto.png"),
-        *("figures/figC_logit_sensitivity.png", "figures/figD_amplification_map.png"),
-    ]
-    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+    assert (table["tokens_per_s"] > 0).all() and set(table["scored_tokens"]) > {probes.SCORED["text"]}
+
+
+def test_a_record_holds_the_logs_tables_and_figures_of_the_protocol(rows):
+    table, record = rows
+    files = CACHE.files(CacheParameters(), record, table)
+    names = ["A_score_vs_eps", "B_clean_vs_overhead_pareto", "C_logit_sensitivity", "D_amplification_map"]
+    logs = ["logs/eval.jsonl", "tables/table_main_results.tex", "tables/table_ablation_summary.tex"]
+    assert [*files] == [*logs, *(f"figures/fig{name}.png" for name in names), *(f"tables/table{name}.csv" for name in names)]
+    assert all(content.startswith(b"\x89PNG") for path, content in files.items() if path.endswith(".png"))
+    lines = [json.loads(line) for line in files["logs/eval.jsonl"].splitlines()]
+    assert len(lines) == 2 * 2 * 3 and {line["n"] for line in lines} == {2}
+    assert [line["ppl"] is None for line in lines] == [line["task"] == "needle" for line in lines]
+    assert files[f"tables/table{names[3]}.csv"].decode().count("\nepisodic,") == 6 * 4  # a line a layer and head
+
+
+def test_asked_for_more_than_there_is_says_so_and_measures_what_there_is(lm):
+    told = []
+    cell = SimpleNamespace(parameters=CacheParameters(tasks=["text"], n=10**6), language_model=lm, warn=told.append)
+    [drawn] = probes.asked_probes(cell, told.append).values()
+    assert told == [f"text: 1,000,000 probes were asked for, its text has {len(drawn)}; n is {len(drawn)}", f"probes: {len(drawn)} of text"]
+
+
+def test_a_long_context_hides_its_needle_where_it_is_told(lm):
+    def made(**settings):
+        return probes.probes(lm, "long_context", 2, 5, "test", CacheParameters(**settings))
+
+    def needle_at(probe, text):
+        return lm.tokenizer.decode(probe.blocks[0]).index(text) / len(lm.tokenizer.decode(probe.blocks[0]))
+
+    early, late = (made(context_len=400, position_frac=at, needle_token="a code", needle_value="red-{number}") for at in (0.1, 0.9))
+    assert [probe.start for probe in (*early, *late)] == [400] * 4
+    for probe in early:
+        assert needle_at(probe, f"NEEDLE: a code = {probe.item.answers[0]}.") < 0.2 < 0.7 < needle_at(late[0], "NEEDLE: a code")
+    assert early[0].item.answers != early[1].item.answers  # another probe's text, which overwrites, does not hold the answer
+    for answer, right in (
+        (" red-45. Next, the", 1),
+        ("A code = red-45", 1),
+        ("a code is red-46", 0),
+        ("no red-45", 0),
+        ("red-46", 0),
+        ("", 0),
+    ):
+        item = replace(early[0].item, answers=("red-45",))
+        assert em_norm(begun(answer, replace(early[0], item=item)), item.answers) == right
+    asked = made(question_template="Say {needle_token}:")[0]
+    assert lm.tokenizer.decode(asked.reads[0][: asked.skip[0]]).strip() == "Say the_key:"
+    with pytest.raises(LabError, match="leave long_context out"):
+        made(max_seq_len=390)
+
+
+def test_texts_have_as_many_tokens_and_scored_ones_as_they_are_told(lm):
+    for told, scored, width in (({}, 32, 160), ({"scored": 64}, 64, 192), ({"max_seq_len": 256, "scored": 100}, 100, 256)):
+        [probe] = probes.probes(lm, "text", 1, 5, "test", CacheParameters(**told))
+        assert (len(probe.reads[0]) - 1, probe.start + len(probe.reads[0])) == (scored, width)
+
+
+def test_a_training_takes_the_settings_that_it_is_told(lm, tmp_path, monkeypatch):
+    told = {"rate": 0.5, "batch": 3, "trained_on": 5, "clean_share": 0.1, "mending": 0.2, "warmup": 7, "cooldown": 0.3, "alpha": 0.9}
+    made = []
+    monkeypatch.setattr(run, "RepairTrainee", lambda recipe, lm: made.append(recipe) or {}[None])
+    with pytest.raises(KeyError):
+        run.rows(SimpleNamespace(parameters=CacheParameters(step="train", **told), language_model=lm, record=tmp_path))
+    [recipe] = made
+    assert {**told, "probes": 5, "clean": 0.1} == {name: getattr(recipe, name, told.get(name)) for name in (*told, "probes", "clean")}
+    assert CACHE.plan(CACHE.check({"defences": ["learned"], **told}, "here")).needs["repair"].parameters["rate"] == 0.5
 
 
 def test_a_clean_cache_is_read_alike_and_running_the_text_again_brings_all_of_a_damaged_one_back(rows):
@@ -79,15 +143,15 @@ def test_every_defence_gets_the_same_damage(lm, written, monkeypatch):
 
 def test_the_same_caches_are_read_once_and_say_what_each_read_says(lm, written, monkeypatch):
     """Whatever is read once for several defences is what each of them would have read."""
-    parameters = CacheParameters(n=3, kinds=["gaussian"], severities=[0.5])
+    parameters = CacheParameters(n=2, kinds=["gaussian"], severities=[0.5])
     runs, reads = [], []
     monkeypatch.setattr(run, "read", lambda *arguments, once=run.read: reads.append(1) or once(*arguments))
     for _ in range(2):
         defences = {name: NoDefence(SimpleNamespace()) for name in ("none", "other")}
-        runs.append(pd.DataFrame(run.of_task(lm, "needle", written, parameters, defences, dict.fromkeys(defences, 0))))
+        runs.append(pd.DataFrame(run.of_task(lm, "needle", written[:2], parameters, defences, dict.fromkeys(defences, 0))))
         monkeypatch.setattr(run, "contents", lambda caches: object())
     assert len(reads) == 2 + 4
-    pd.testing.assert_frame_equal(*(table.drop(columns="repair_ms") for table in runs), check_exact=True)
+    pd.testing.assert_frame_equal(*(table.drop(columns=["repair_ms", "tokens_per_s", "peak_mb"]) for table in runs), check_exact=True)
 
 
 def test_the_answer_follows_the_cache_and_not_the_question(lm, written):
@@ -155,7 +219,11 @@ def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
     for step in range(8):
         trainee.learn(step)
     assert trainee._loss(trainee.written, [0, 1], Corruption("gaussian", 0.5), 3, mends=True)[0] < first
-    assert len(trainee.history) == 8 and not any(weight.requires_grad for weight in lm.model.parameters())
+    assert (
+        len(trainee.history) == 8
+        and set(TRAIN.columns) <= set(trainee.history[0])
+        and not any(weight.requires_grad for weight in lm.model.parameters())
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,6 +239,11 @@ def test_a_training_begins_where_nothing_is_changed_and_learns(lm):
         ({"repaired": [7]}, "hippo-tiny has 6"),
         ({"window": [9, 3]}, "behind the last"),
         ({"budget": 0.0}, "greater than 0"),
+        ({"tasks": ["long_context"], "context_len": 512}, "context_len of at most 448"),
+        ({"max_seq_len": 1024}, "hippo-tiny takes 512 tokens"),
+        ({"max_seq_len": 64, "scored": 64}, "score at most 62"),
+        ({"question_template": "What?"}, "with {needle_token} in it"),
+        ({"needle_value": "{colour}-7"}, "no field but {number}"),
         ({"stored": "int8", "defences": ["ecc_equal"]}, "leave ecc_equal out"),
         ({"stored": "int8", "bits": "exponent"}, "codes have no exponent"),
     ],

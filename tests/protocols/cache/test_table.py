@@ -1,5 +1,7 @@
 """What rows come to: damage recovered, what is kept along severity, its area, and what a probe must show to be admitted."""
 
+import math
+
 import pandas as pd
 import pytest
 
@@ -7,7 +9,7 @@ from hippo_core.errors import LabError
 from hippo_core.protocols.base.experiment import load_experiment
 from hippo_core.protocols.cache.names import TRACE_PROBES
 from hippo_core.protocols.cache.parameters import CacheParameters
-from hippo_core.protocols.cache.report import in_words, sections
+from hippo_core.protocols.cache.report import in_words, perplexities, sections
 from hippo_core.protocols.cache.table import admitted, auc, best_heuristic, kept, recovered, regression, task_metrics
 from hippo_core.results.criteria.tables import TableRows
 from tests.protocols.cache.conftest import measured
@@ -46,9 +48,20 @@ def test_the_area_is_that_below_what_is_kept(rows):
     assert start.to_dict() == pytest.approx({"none": 1.0, "clipping": 0.9})  # a defence may harm a whole cache
     areas = auc(curves).set_index("defence")["auc"]
     assert areas["none"] == pytest.approx((1 + 0.6) / 4 + (0.6 + 0.2) / 4)
-    assert best_heuristic(auc(curves)) == "clipping"
+    assert best_heuristic(auc(curves)) == "clipping" and best_heuristic(auc(kept(rows.assign(score=0.0)))) == ""
     chance = kept(rows.assign(chance=0.5)).set_index(["defence", "severity"])["kept"]
     assert chance["none", 0.5] == pytest.approx(0.2)
+
+
+def test_the_perplexity_is_that_of_all_scored_tokens_together(rows):
+    metrics = task_metrics(rows.assign(task="wikitext2"))
+    assert {line["defence"]: line["ppl"] for line in metrics["ppl_clean"]} == pytest.approx(
+        {"none": math.exp(1.0), "clipping": math.exp(1.1)}
+    )
+    worst = next(line for line in metrics["ppl_corrupted"] if line["severity"] == 1 and line["defence"] == "none")
+    assert worst["ppl"] == pytest.approx(math.exp(1.8)) and not task_metrics(rows)["ppl_clean"]
+    assert perplexities(metrics).set_index("defence").loc["no defence", "gaussian 1"] == "6.05"
+    assert metrics["overhead"]["none"] == {"repair_ms": 1, "kept_bytes": 2000, "tokens_per_s": 50, "peak_mb": 300, "gpu_peak_mb": None}
 
 
 def test_a_probe_is_admitted_where_it_can_show_damage(rows):
@@ -69,6 +82,7 @@ def test_what_is_said_and_drawn_is_of_the_rows(rows):
     assert curves.figure and "clipping" in curves.table["score kept"].tolist()
     assert [text.partition(" ")[0] for text in damage.table["clipping"]] == ["−0.25", "+0.50"]
     assert costs.table["needle, score lost"].tolist() == [0, 0.1]
+    assert "nothing right" in in_words(CacheParameters(), {"tasks": task_metrics(rows.assign(score=0.0))})
     assert "keeps 40%" in in_words(CacheParameters(), {"tasks": task_metrics(rows)})
 
 
