@@ -221,13 +221,20 @@ class TraceStore:
         self.journal.rise("gone", dict.fromkeys(going, 1), "evict")
         return len(going)
 
-    def expire(self, age: int) -> int:
-        """Remove what was told more than `age` before the latest telling of its world, pinned traces excepted; how many went."""
+    def expire(self, age: int, world: str | None = None) -> int:
+        """Remove what was told last more than `age` before the latest telling of its world, or of this one alone, pinned traces excepted;
+        how many went."""
         if age < 0:
             raise LabError(f"an age is 0 or more, in the world's order of telling, got {age}")
-        latest = self.file.rows("SELECT world, max(time) FROM traces GROUP BY world")
-        limits = {world: max(-WIDEST, time - age) for world, time in latest}
-        ids = [trace for limit in limits.items() for trace in self.journal.ids("world = ? AND time < ? AND NOT pinned", limit)]
+        latest = self.file.rows(
+            "SELECT world, max(time) FROM (SELECT world, time FROM traces UNION ALL SELECT world, time FROM decisions) "
+            "WHERE coalesce(world = ?, 1) GROUP BY world",
+            (world,),
+        )
+        told_since = "SELECT trace FROM decisions WHERE world = ?1 AND time >= ?2 AND trace IS NOT NULL"
+        stale = f"world = ?1 AND time < ?2 AND NOT pinned AND id NOT IN ({told_since})"
+        limits = [(name, max(-WIDEST, time - age)) for name, time in latest]
+        ids = [trace for limit in limits for trace in self.journal.ids(stale, limit)]
         self.journal.rise("gone", dict.fromkeys(ids, 1), "evict")
         return len(ids)
 

@@ -16,6 +16,7 @@ import torch
 from hippo_core.methods.base import replay_row
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.replay import Schedule, arrivals_of, draw, queue_of, recalled
+from hippo_core.methods.forgetting import merge
 from hippo_core.retrieval.channels import dense, rows_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.payload import Payload
@@ -112,13 +113,7 @@ class ReplayCycle:
         by_words: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
             by_words.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
-        merged_into = {}
-        for *earlier, last in by_words.values():
-            merged_into |= {trace.id: last.id for trace in earlier}
-            if earlier:
-                self.store.aggregate(last.id, sum(trace.evidence for trace in earlier))
-        self.store.delete(list(merged_into))
-        return set(merged_into)
+        return merge(self.store, by_words.values())
 
 
 def corrupt(text: str, level: float, random: Random) -> str:

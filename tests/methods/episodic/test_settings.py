@@ -15,7 +15,8 @@ from hippo_core.models.kv_storage import KVStorage
 OTHER = {  # another legal value of each setting
     "decoding": "plain", "traces": "off", "control": "empty", "delivery": "text", "k": 3, "unknown_below": 0.3,
     "memory.runtime.enable_writes": False,
-    "memory.runtime.alter_answers": True, "episodic.use_sparsity": False, "episodic.use_completion": "predictive", "encoder": "minilm",
+    "memory.runtime.alter_answers": True, "memory.forgetting.ttl": 5, "memory.forgetting.merge": 0.9,
+    "episodic.use_sparsity": False, "episodic.use_completion": "predictive", "encoder": "minilm",
     "episodic.use_gate": True, "episodic.code.winners": 5, "episodic.code.expansion": 50, "episodic.code.channels": ["key"],
     "episodic.recall.candidates": 5, "episodic.recall.fusion": "fitted", "episodic.recall.recency": 1.0,
     "episodic.recall.versions": "off", "episodic.hopfield.beta": 2.0,
