@@ -25,8 +25,8 @@ def forget(store: TraceStore, world: str, settings: Forgetting, new: Collection[
     """Expire the stale traces of a world, and merge earlier traces into those with the ids `new`. Can be undone (`rollback`)."""
     if settings.ttl is not None:
         store.expire(settings.ttl, world)
-    if settings.merge is not None:
-        merge(store, near_equal(store.traces(world), settings.merge, set(new)))
+    if settings.merge is not None and (groups := near_equal(store.traces(world), settings.merge, new)):
+        merge(store, groups)
 
 
 def near_equal(traces: Sequence[Trace], cosine: float, new: Collection[int]) -> list[list[Trace]]:
