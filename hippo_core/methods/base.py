@@ -290,7 +290,7 @@ class Runtime(SettingsModel):
 
 class Forgetting(SettingsModel):
     """What is forgotten at the end of a telling. `ttl`: how long a trace stays after its last telling, in statements of its world that were
-    told since; `merge`: the cosine from which on near-equal traces are one (forgetting.py). None: nothing goes."""
+    told since; `merge`: the cosine from which on near-equal traces are one (store/near_equal.py). None: nothing goes."""
 
     ttl: Annotated[int, Field(ge=0)] | None = None
     merge: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -390,11 +390,9 @@ class Memory(Method):
         each."""
         with store.together():
             decisions = [self.write(observation, store, calibration) for observation in observations]
-            if observations and self.settings.memory.forgetting != Forgetting():
-                from hippo_core.methods.forgetting import forget
-
+            if observations and (forgetting := self.settings.memory.forgetting) != Forgetting():
                 new = {decision.trace_id for decision in decisions if decision.trace_id is not None}
-                forget(store, observations[0].statement.world, self.settings.memory.forgetting, new)
+                store.forget(observations[0].statement.world, forgetting.ttl, forgetting.merge, new)
         return decisions
 
     def entangles(self, decisions: Sequence[Decision]) -> bool:

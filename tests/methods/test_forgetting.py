@@ -3,12 +3,12 @@
 import pytest
 
 from hippo_core.methods.base import Memory, MemorySettings, Observation, Query
-from hippo_core.methods.forgetting import near_equal
 from hippo_core.methods.spatial import Smpd
 from hippo_core.methods.spatial.settings import SmpdSettings
 from hippo_core.store import TraceStore
 from hippo_core.store.codec import NoPayload
 from hippo_core.store.identity import Identity
+from hippo_core.store.near_equal import near_equal
 from hippo_core.store.trace import Statement, Trace
 
 TOLD = ["The well is north of the mill.", "The barn is east of the well.", "The wel is north of the mill!", "A lamp hangs in the barn."]
@@ -21,6 +21,8 @@ TOLD = ["The well is north of the mill.", "The barn is east of the well.", "The 
         ("Anna left the bicycle at the station.", "Anna left the bicycle at the market.", False),
         ("The well is north of the mill.", "The mill is north of the well.", False),
         ("The old pump costs 145 dollars.", "The old pump costs 146 dollars.", False),
+        ("It is legal to fish in the river.", "It is illegal to fish in the river.", False),
+        ("Omar is a good frend of Lea.", "Lea is a good friend of Omar.", False),
         ("The shop in the old town is open.", "The shop in the old town is not open.", False),
         ("Carl left the bicycle at the station.", "Carla left the bicycle at the station.", False),
     ],

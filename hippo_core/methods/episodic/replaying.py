@@ -16,7 +16,6 @@ import torch
 from hippo_core.methods.base import replay_row
 from hippo_core.methods.episodic.components import Components
 from hippo_core.methods.episodic.replay import Schedule, arrivals_of, draw, queue_of, recalled
-from hippo_core.methods.forgetting import merge
 from hippo_core.retrieval.channels import dense, rows_of
 from hippo_core.retrieval.lexicon import words
 from hippo_core.retrieval.payload import Payload
@@ -113,7 +112,7 @@ class ReplayCycle:
         by_words: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
             by_words.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
-        return merge(self.store, by_words.values())
+        return self.store.merge(by_words.values())
 
 
 def corrupt(text: str, level: float, random: Random) -> str:
