@@ -239,8 +239,8 @@ class TraceStore:
         return len(ids)
 
     def forget(self, world: str, ttl: int | None, merge: float | None, new: Collection[int]) -> None:
-        """Expire what was told last more than `ttl` ago in a world, and merge earlier traces into near-equal ones with the ids `new`, from the
-        cosine `merge` on (near_equal.py). None: nothing goes."""
+        """Expire what was told last more than `ttl` ago in a world, and merge earlier traces into near-equal ones with the ids `new`, from
+        the cosine `merge` on (near_equal.py). None: nothing goes."""
         if ttl is not None:
             self.expire(ttl, world)
         if merge is not None:
