@@ -288,10 +288,19 @@ class Runtime(SettingsModel):
     alter_answers: bool = False
 
 
+class Forgetting(SettingsModel):
+    """What is forgotten at the end of a telling. `ttl`: how long a trace stays after its last telling, in statements of its world that were
+    told since; `merge`: the cosine from which on near-equal traces are one (store/near_equal.py). None: nothing goes."""
+
+    ttl: Annotated[int, Field(ge=0)] | None = None
+    merge: Annotated[float, Field(gt=0, le=1)] | None = None
+
+
 class MemorySection(SettingsModel):
     """Settings that hold for every memory."""
 
     runtime: Runtime = Runtime()
+    forgetting: Forgetting = Forgetting()
 
 
 class MemorySettings(MethodSettings):
@@ -377,9 +386,14 @@ class Memory(Method):
     def teach(
         self, observations: Sequence[Observation], store: "TraceStore", calibration: Mapping[str, Any] | None = None
     ) -> list[Decision]:
-        """Tell the statements of one world, in order, in one transaction. Returns what was decided about each."""
+        """Tell the statements of one world, in order, in one transaction, then forget what the settings say. Returns what was decided about
+        each."""
         with store.together():
-            return [self.write(observation, store, calibration) for observation in observations]
+            decisions = [self.write(observation, store, calibration) for observation in observations]
+            if observations and (forgetting := self.settings.memory.forgetting) != Forgetting():
+                new = {decision.trace_id for decision in decisions if decision.trace_id is not None}
+                store.forget(observations[0].statement.world, forgetting.ttl, forgetting.merge, new)
+        return decisions
 
     def entangles(self, decisions: Sequence[Decision]) -> bool:
         """Whether what is kept of a world rests on more than one statement at a time, so that it must be taught again without one."""
@@ -413,7 +427,7 @@ class Memory(Method):
         with store.together():
             for world in worlds:
                 decisions = store.decisions(world)
-                if self.entangles(decisions):
+                if self.settings.memory.forgetting != Forgetting() or self.entangles(decisions):
                     store.erase_world(world)
                     rest = [
                         Observation(decision.statement, **decision.told) for decision in decisions if decision.statement not in statements

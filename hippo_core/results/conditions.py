@@ -13,6 +13,7 @@ from hippo_core.methods.presets import load_preset, styles_of_presets
 from hippo_core.suites import suite_constants
 
 INVALID = "INVALID"  # behind a condition whose cell may say nothing
+SWITCHED_OFF = frozenset({"memory.runtime.enable_writes=false", "replay.enabled=false", "traces=off", "traces=false"})
 REGIMES = ("immediate", "delayed", "after_sleep")
 
 
@@ -55,6 +56,11 @@ def is_control(condition: str) -> bool:
     """Whether a condition is a control: a preset of the folder `controls`, or one that says `control=...` in its brackets."""
     preset, marks = base(condition), _marks(condition)
     return preset.startswith("controls/") or any(mark.startswith("control=") and mark != "control=none" for mark in marks)
+
+
+def is_switched_off(condition: str) -> bool:
+    """Whether a condition says in its brackets that its memory may not write, recall or sleep: an ablation, as those of the folder are."""
+    return not SWITCHED_OFF.isdisjoint(mark.replace(" ", "").casefold() for mark in _marks(condition))
 
 
 def is_invalid(condition: str) -> bool:

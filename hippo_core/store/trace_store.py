@@ -8,7 +8,7 @@ import math
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -221,15 +221,43 @@ class TraceStore:
         self.journal.rise("gone", dict.fromkeys(going, 1), "evict")
         return len(going)
 
-    def expire(self, age: int) -> int:
-        """Remove what was told more than `age` before the latest telling of its world, pinned traces excepted; how many went."""
+    def expire(self, age: int, world: str | None = None) -> int:
+        """Remove what was told last more than `age` before the latest telling of its world, or of this one alone, pinned traces excepted;
+        how many went."""
         if age < 0:
             raise LabError(f"an age is 0 or more, in the world's order of telling, got {age}")
-        latest = self.file.rows("SELECT world, max(time) FROM traces GROUP BY world")
-        limits = {world: max(-WIDEST, time - age) for world, time in latest}
-        ids = [trace for limit in limits.items() for trace in self.journal.ids("world = ? AND time < ? AND NOT pinned", limit)]
+        latest = self.file.rows(
+            "SELECT world, max(time) FROM (SELECT world, time FROM traces UNION ALL SELECT world, time FROM decisions) "
+            "WHERE coalesce(world = ?, 1) GROUP BY world",
+            (world,),
+        )
+        recent = "SELECT trace FROM decisions WHERE world = ?1 AND time >= ?2 AND trace IS NOT NULL"
+        stale = f"world = ?1 AND time < ?2 AND NOT pinned AND id NOT IN ({recent})"
+        limits = [(name, max(-WIDEST, time - age)) for name, time in latest]
+        ids = [trace for limit in limits for trace in self.journal.ids(stale, limit)]
         self.journal.rise("gone", dict.fromkeys(ids, 1), "evict")
         return len(ids)
+
+    def forget(self, world: str, ttl: int | None, merge: float | None, new: Collection[int]) -> None:
+        """Expire what was told last more than `ttl` ago in a world, and merge earlier traces into near-equal ones with the ids `new`, from
+        the cosine `merge` on (near_equal.py). None: nothing goes."""
+        if ttl is not None:
+            self.expire(ttl, world)
+        if merge is not None:
+            from hippo_core.store.near_equal import near_equal
+
+            self.merge(near_equal(self.traces(world), merge, new))
+
+    def merge(self, groups: Iterable[Sequence[Trace]]) -> set[int]:
+        """Merge each group into its last trace, which gets the evidence of all. Returns the ids of those deleted."""
+        by_last = {last.id: earlier for *earlier, last in groups if earlier}
+        merged = {trace.id for earlier in by_last.values() for trace in earlier}
+        if merged:
+            with self.maintenance("merge"):
+                for last, earlier in by_last.items():
+                    self.aggregate(last, sum(trace.evidence for trace in earlier))
+                self.delete(list(merged))
+        return merged
 
     def worlds(self) -> list[str]:
         """The worlds that have traces, in the order of their names."""

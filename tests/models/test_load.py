@@ -6,10 +6,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from hippo_core.delivery import load_delivery
+from hippo_core.delivery.types import Question
 from hippo_core.errors import LabError
 from hippo_core.files import read_object, root, seal, write_json
+from hippo_core.models.kv_storage import KVStorage
 from hippo_core.models.language_model import describe
-from hippo_core.models.load import load
+from hippo_core.models.load import _placing, load
 from hippo_core.models.spec import ModelSpec, load_spec
 from tests.models.gguf_file import write_gguf
 
@@ -30,10 +33,6 @@ def test_a_record_says_whose_template_was_used_and_what_stops_an_answer(loaded):
     stops = {name: record["stop_tokens"] for name, record in described.items()}
     assert stops == {"qwen2": ["<|endoftext|>", "<|im_end|>"], "llama": ["<|endoftext|>"], "phi3": ["<|endoftext|>", "<|im_end|>"]}
     assert {name: record["chat_template"] for name, record in described.items()} == {"qwen2": "model", "llama": "generic", "phi3": "model"}
-
-
-def test_half_types_are_used_when_asked_for(folders):
-    assert load(spec(folders["qwen2"], dtype="bfloat16"), device="cpu").model.dtype == torch.bfloat16
 
 
 def test_missing_weights_say_how_to_get_them():
@@ -105,10 +104,57 @@ def test_a_trained_model_whose_weights_do_not_fit_their_seal_is_refused(folders,
         load(spec(tmp_path / "m"))
 
 
+PUBLISHED = {  # what the published configurations of the models for a GPU say of rotary positions; long factors: one for each two features
+    "qwen2.5-1.5b-instruct": ("qwen2", torch.float32, {"rope_theta": 1e6, "max_position_embeddings": 32768, "tie_word_embeddings": True}),
+    "llama-3.2-3b-instruct": (
+        "llama",
+        torch.float32,
+        {
+            "rope_scaling": {
+                "rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 8192,
+            },
+            "rope_theta": 5e5,
+            "max_position_embeddings": 131072,
+        },
+    ),
+    "phi-3.5-mini-instruct": (
+        "phi3",
+        torch.bfloat16,
+        {
+            "rope_scaling": {"type": "longrope", "long_factor": [1.0, 2.0, 8.0, 60.0], "short_factor": [1.0, 1.0, 1.5, 2.5]},
+            "original_max_position_embeddings": 4096,
+            "max_position_embeddings": 131072,
+            "sliding_window": 262144,
+        },
+    ),
+}  # fmt: skip
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_four_bits_need_a_gpu(folders):
-    with pytest.raises(LabError, match=r"nf4 needs a CUDA GPU, this is cpu"):
-        load(spec(folders["qwen2"], quantization="nf4"))
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_settings_for_a_gpu_load_a_random_model_of_the_same_kind(name, folders, tmp_path):
+    """As far as a machine without a GPU goes: types, positions, answers from the cache; four bits are refused in a line."""
+    kind, dtype, published = PUBLISHED[name]
+    folder = shutil.copytree(folders[kind], tmp_path / "m")
+    point_at_code(folder / "config.json", **{"rope_parameters": None, **published})
+    settings = load_spec(name).model_copy(update={"source": str(folder)})
+    placing = _placing(settings, torch.device("cuda"), None)
+    assert (placing["device_map"], placing["max_memory"][0]) == ("auto", "11.0GiB")
+    assert ("quantization_config" in placing) == (settings.quantization == "nf4") == (name == "phi-3.5-mini-instruct")
+    if settings.quantization == "nf4":
+        with pytest.raises(LabError, match=rf"^model {name}: nf4 needs a CUDA GPU, this is cpu; set quantization: none in params/models$"):
+            load(settings, device="cpu")
+    whole = settings.model_copy(update={"quantization": "none"})
+    lm = load(whole, device="cpu")
+    assert (lm.model.dtype, lm.config.model_type) == (dtype, kind)
+    assert lm.config.rope_parameters["rope_type"] == {"qwen2": "default", "llama": "llama3", "phi3": "longrope"}[kind]
+    precise = lm if dtype == torch.float32 else load(whole.model_copy(update={"dtype": "float32"}), device="cpu")
+    question = Question.of_texts("Who sold a guitar?", ("Mara sold a guitar at the market.",))
+    by_cache, by_text = (
+        load_delivery(mode, precise, storage=KVStorage(precision="model")).ask([question], 6, 1)[0].text for mode in ("kv", "text")
+    )
+    assert by_cache == by_text != load_delivery("text", precise).ask([Question(question.text)], 6, 1)[0].text
 
 
 @pytest.mark.parametrize(

@@ -155,6 +155,10 @@ def test_what_was_told_long_ago_in_its_world_expires_unless_it_is_pinned(store):
     assert [stored.time for stored in store.traces()] == [1, 5, 0]
     store.rollback(2)
     assert store.size() == 7
+    again = Decision(Statement("again", "a", "Again.", 7), 0.0, {}, {}, "aggregate", store.traces("a")[0].id)
+    store.log([again])  # what is told again is as old as its last telling
+    assert store.expire(0, "b") == 0 and store.expire(1, "a") == 4
+    assert [stored.time for stored in store.traces("a")] == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -112,13 +112,7 @@ class ReplayCycle:
         by_words: dict[tuple[str, ...], list[Trace]] = {}
         for trace in traces:
             by_words.setdefault(tuple(words(trace.text) or [trace.text]), []).append(trace)
-        merged_into = {}
-        for *earlier, last in by_words.values():
-            merged_into |= {trace.id: last.id for trace in earlier}
-            if earlier:
-                self.store.aggregate(last.id, sum(trace.evidence for trace in earlier))
-        self.store.delete(list(merged_into))
-        return set(merged_into)
+        return self.store.merge(by_words.values())
 
 
 def corrupt(text: str, level: float, random: Random) -> str:

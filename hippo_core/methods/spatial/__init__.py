@@ -10,6 +10,7 @@ for that sentence (`wording`). Where the map has no answer, the statements that 
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hippo_core.methods.base import Memory, Picture, Query, Retrieve, Retrieved, in_order, replay_row
@@ -89,6 +90,9 @@ class Smpd(Memory):
 
         def retrieve(query: Query) -> Retrieved:
             begin = time.perf_counter()
+            query = replace(
+                query, taught=tuple(source for source in query.taught if source in index.passages)
+            )  # what is forgotten left out
             passages = [index.passages[source] for source in query.taught]
             if query.taught not in atlases:
                 atlases[query.taught] = self.atlas(passages)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hippo_core.results.conditions import INVALID, base, condition_name, is_control, is_invalid
+from hippo_core.results.conditions import INVALID, base, condition_name, is_control, is_invalid, is_switched_off
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.frames import Frame
 
@@ -64,7 +64,7 @@ def _broken(cell: Cell, here: Cells) -> Iterator[str]:
     elif condition in WITHOUT_FACTS and cell["regime"] == "delayed":
         if cell["score"] > cell["chance"] + FLOOR:
             yield f"without the facts {cell['score']:.2f} of its answers are right, where chance is {cell['chance']:.2f}"
-    elif base(condition).startswith("memory/") and not is_control(condition):
+    elif base(condition).startswith("memory/") and not is_control(condition) and not is_switched_off(condition):
         yield from _of_memory(cell, here)
 
 

@@ -69,10 +69,12 @@ def test_each_clause_fires_where_its_cause_is_planted(changed, record, why):
     assert violation.record == record and why in violation.why
 
 
-def test_a_gate_is_not_judged_on_a_few_items_nor_a_control_at_all():
+def test_a_gate_is_not_judged_on_a_few_items_nor_a_control_or_what_is_switched_off_at_all():
     few = {name: GOOD[name].head(50) for name in ("ungated", "gated")}
     assert broken(**(few | {"gated": few["gated"].assign(score=0.9)})) == []
-    assert broken(other=cell("memory/hei_nw (control=shuffled)", 0, store_written=0.0, requests=0.0, refusal=1.0)) == []
+    for mark in ("control=shuffled", "minilm, memory.runtime.enable_writes=false", "traces=off"):
+        assert broken(other=cell(f"memory/hei_nw ({mark})", 0, store_written=0.0, requests=0.0, refusal=1.0)) == []
+    assert broken(other=memory(regime="after_sleep", condition="memory/smpd (replay.enabled=false)", replayed=0.0)) == []
 
 
 def test_an_invalid_cell_says_so_in_its_condition_and_is_left_out_of_what_is_judged():
