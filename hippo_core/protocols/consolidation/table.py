@@ -57,7 +57,18 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     for (probe, stage), group in rows.groupby(["probe", "stage"], sort=False):
         scores.setdefault(str(probe), {})[str(stage)] = mean_by_cluster(group, measure_of(probe), "world")
-    return {"metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)}
+    return {
+        **{name: getattr(cell.parameters, name) for name in ("suite", "n", "seed", "preset")},
+        **_before_and_after(scores.get(OFF, {})),
+        **{"metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)},
+    }
+
+
+def _before_and_after(stages: Mapping[str, Any]) -> dict[str, Any]:
+    """The scores with the memory off as the evaluation plan names them: `pre_em`, `post_<cycles>_em`, `delta_after_replay`."""
+    means = {f"{stage}_em": interval["mean"] for stage, interval in stages.items()}
+    before, after = means.get("pre_em"), list(means.values())[-1] if len(means) > 1 else None
+    return means | {"delta_after_replay": None if before is None or after is None else after - before}
 
 
 def changes(rows: Frame) -> dict[str, Any]:

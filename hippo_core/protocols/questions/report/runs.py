@@ -281,6 +281,11 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     return ms.reindex(pd.MultiIndex.from_frame(rows[of])).set_axis(rows.index) / items
 
 
+def taught_by(folder: Path, record: Path) -> list[Path]:
+    """The records of a run that taught what one of its records rests on."""
+    return _taught_by(record, {kept.name: kept for step in ("teach", "replay") for kept in records_with(folder, dry_run=True, step=step)})
+
+
 def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
     """The records that taught what a record rests on, itself or by way of a replay."""
     before = [prepared[cell] for cell in read_meta(record)["needs"].values() if cell in prepared]

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.files import made_folder, write_bytes, write_text
-from hippo_core.protocols.questions.report import findings, items, overview, verdicts, views, warnings
+from hippo_core.protocols.questions.report import findings, gates, items, overview, verdicts, views, warnings
 from hippo_core.protocols.questions.report.contract import valid, violation_messages
 from hippo_core.protocols.questions.report.runs import TEMPLATES, Links, Run, load_run, not_listed
 from hippo_core.protocols.questions.report.telemetry import telemetry
@@ -124,6 +124,7 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: V
         "glance_validation": overview.preview_validation(run),
         "verdicts": verdicts.by_model(run, judged, links),
         "telemetry": telemetry(run),
+        "gate_columns": gates.COLUMNS,
         "not_measured": warnings.not_measured(run),
         "versions": overview.versions(run),
         "cells": overview.cells(run),

@@ -1,0 +1,75 @@
+"""Each memory with its gate beside the same one without it, on the same questions: what the gate costs, and what it saves."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hippo_core.protocols.questions.report.runs import Run, taught_by
+from hippo_core.results.conditions import base, condition_name, marks_of, unmarked
+from hippo_core.results.figures.palette import style_of
+from hippo_core.results.formatting import NONE, count, missing, quantity, share
+from hippo_core.results.frames import Frame
+from hippo_core.results.records import read_metrics
+from hippo_core.results.summaries import pair
+
+ON = {"memory/hei_nw": "episodic.use_gate=true"}  # what the brackets of a gated condition say
+OFF = {"memory/sgc_rss": "relational.gate.enabled=false", "memory/smpd": "spatial.gate.enabled=false"}  # of an ungated one
+WRITTEN = ("inserted", "aggregated", "routed", "refused")
+COLUMNS = (  # of the table: how each is headed, and its key in a line
+    *(("inserted", "inserted"), ("aggregated", "aggregated"), ("routed to episodic", "routed"), ("refused", "refused")),
+    *(("blocked new edges", "blocked"), ("nodes / 1k", "nodes_per_1k"), ("edges / 1k", "edges_per_1k"), ("ms", "item_ms_taught")),
+)
+GROWN = ("nodes_per_1k", "edges_per_1k", "item_ms_taught")  # means over questions
+
+
+def gate_pairs(run: Run) -> list[dict[str, Any]]:
+    """A line a setting, memory and seed, and one over all seeds where there are several: the score with the gate less that without (with
+    its 95% interval by world), and of each side the decisions, the nodes and edges for 1,000 statements, the milliseconds a question."""
+    lines = []
+    for setting in run.settings:
+        rows = run.numbers[run.numbers["setting"] == setting]
+        rows = rows.assign(condition=rows["condition"].map(unmarked))  # a gate that costs too much is looked at all the more
+        for gated, ungated in _pairs(rows):
+            seeds = sorted(rows.loc[rows["condition"] == gated, "seed"].unique())
+            for seed in [*seeds, *(["all"] if len(seeds) > 1 else [])]:
+                lines += _line(run, rows if seed == "all" else rows[rows["seed"] == seed], setting, gated, ungated, str(seed))
+    return lines
+
+
+def _pairs(rows: Frame) -> Iterator[tuple[str, str]]:
+    """The conditions with a gate that have one without it."""
+    there = set(rows["condition"])
+    for name in sorted(there):
+        preset, marks = base(name), marks_of(name)
+        if ON.get(preset) in marks:
+            ungated = condition_name(preset, *(mark for mark in marks if mark != ON[preset]))
+            yield from [(name, ungated)] if ungated in there else []
+        elif preset in OFF and OFF[preset] in marks:
+            gated = condition_name(preset, *(mark for mark in marks if mark != OFF[preset]))
+            yield from [(gated, name)] if gated in there else []
+
+
+def _line(run: Run, rows: Frame, setting: str, gated: str, ungated: str, seed: str) -> Iterator[dict[str, Any]]:
+    for regime in sorted(rows.loc[rows["condition"] == gated, "regime"].unique()):
+        if change := pair(rows, (gated, regime), (ungated, regime)):
+            sides = [rows[(rows["condition"] == name) & (rows["regime"] == regime)] for name in (gated, ungated)]
+            span = f"{share(change.difference, sign=True)} ({share(change.low, sign=True)} to {share(change.high, sign=True)})"
+            counted = [_counted(run.folder, side) for side in sides]
+            yield {
+                **{"place": setting, "name": style_of(gated).label, "regime": regime, "seed": seed, "n": count(change.n)},
+                **{"on": share(change.mean_a), "off": share(change.mean_b), "difference": span},
+                **{name: " / ".join(one[name] for one in counted) for name in counted[0]},
+            }
+
+
+def _counted(folder: Path, rows: Frame) -> dict[str, str]:
+    """What a gate decided and what the store or the map grew to, of one side."""
+    taught = [record for record in rows["record"].unique() for record in taught_by(folder, folder / str(record))]
+    gates = [gate for record in dict.fromkeys(taught) for gate in read_metrics(record)["gates"].values()]
+    blocked = rows.groupby(["record", "world"])["gate_blocked"].max().sum() if "gate_blocked" in rows else float("nan")
+    means = {name: rows[name].mean() if name in rows else float("nan") for name in GROWN}
+    return {
+        **{name: count(sum(gate[name] for gate in gates)) if gates else NONE for name in WRITTEN},
+        "blocked": NONE if missing(blocked) or rows["gate_blocked"].isna().all() else count(blocked),
+        **{name: NONE if missing(mean) else quantity(mean) for name, mean in means.items()},
+    }
