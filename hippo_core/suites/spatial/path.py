@@ -54,6 +54,16 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
     return PathScore(1.0, (len(passed) - 1) / true_map.distances[start][goal])
 
 
+def localisation_error(world: World, item: Item, prediction: str) -> float:
+    """Of a question where a walker is: the steps on the true map from the place that is answered to the right one, and to the farthest one
+    where no place within reach is answered. NaN for other kinds of questions."""
+    if item.kind != "trajectory" or UNANSWERABLE in item.slices:
+        return math.nan
+    steps = read_map(world.facts).distances[item.answers[0]]
+    farthest = max(far for far in steps.values() if math.isfinite(far))
+    return min(farthest, steps.get(prediction.lower().strip(" .\n").removeprefix("the "), farthest))
+
+
 def true_path(world: World, item: Item) -> tuple[Map, str, str]:
     """The true map, and the start and the goal of a path on it: from the item's truth, else from the facts."""
     if item.truth:
