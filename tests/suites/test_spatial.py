@@ -15,7 +15,7 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import allowed_labels, draw_map
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import build_walls, draw_grid, name_places, read_links, read_map, write_links
-from hippo_core.suites.spatial.path import FILLER, score_path
+from hippo_core.suites.spatial.path import FILLER, localisation_error, score_path
 from hippo_core.suites.spatial.questions import share_out
 
 PROFILES = ("base", "default", "hard")
@@ -114,7 +114,12 @@ def test_trajectories_end_where_the_steps_lead(default_worlds):
         steps = [fact.slots["direction"] for fact in world.facts if fact.slots.get("who") == item.cue["who"] and "direction" in fact.slots]
         assert read_map(world.facts).walk(item.cue["from"], steps)[-1] == item.answers[0]
         assert item.answers[0] != item.cue["from"]
+        far = read_map(world.facts).distances[item.answers[0]]
+        said = [item.answers[0], f"The {item.cue['from']}.", "unknown"]
+        off = [0, far[item.cue["from"]], max(steps for steps in far.values() if steps < float("inf"))]
+        assert [localisation_error(world, item, words) for words in said] == off
     assert asked
+    assert all(math.isnan(localisation_error(world, item, "north")) for world, item in of_kind(default_worlds, "recall"))
 
 
 @pytest.mark.parametrize("split", ["train", "val", "test"])

@@ -292,7 +292,7 @@ class Graph:
     @property
     def growth(self) -> dict[str, float]:
         """`nodes_per_1k` and `edges_per_1k`: names and edges (each of its own where nothing gates) for 1,000 statements that were told."""
-        told = max(1, sum(len(statement.attestations) for statement in self.statements))
+        told = max(1, sum(statement.trace.evidence for statement in self.statements))
         nodes, edges = sum(map(bool, self.at.values())), sum(group.edges for group in self.groups.values())
         return {"nodes_per_1k": 1e3 * nodes / told, "edges_per_1k": 1e3 * edges / told}
 

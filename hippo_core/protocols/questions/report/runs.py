@@ -268,7 +268,7 @@ def with_costs(folder: Path, rows: Frame) -> Frame:
 def with_robustness(rows: Frame) -> Frame:
     """Rows with the column `lost_per_10`, whose mean over a record is the score lost for ten more facts told since the right one (in the
     immediate regime: that stand behind it in the prompt): -10 times the slope of the least-squares line. A row has its part of the slope
-    and its residual's, so that an interval of the mean by world is one of the slope. NaN where these facts are as many for each question."""
+    and its residual's, so that an interval of the mean by world is one of the slope. NaN where they are as many for each question."""
     if "lag" not in rows:
         return rows
     lag, score = rows["lag"].where(rows["regime"] != "immediate", rows["distance"]), rows["score"].where(rows["score"].abs() < math.inf)

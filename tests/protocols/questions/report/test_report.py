@@ -206,6 +206,7 @@ def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
     ("scores", "words"),
     [
         ({}, "EM norm"),
+        ({"suite": "semantic"}, "EM raw"),
         ({"score": 0.5}, "the suite's own measure"),
         ({"score": 0.0, "em_raw": 0.0, "em_norm": 1.0}, "EM raw"),
         ({"score": 1.0, "em_norm": 0.0, "success": 1.0}, "success"),
@@ -213,7 +214,8 @@ def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
     ],
 )
 def test_the_score_is_named_after_what_it_is(scores, words):
-    rows = fake_records.make_rows("episodic", "baselines/core", "delayed", n=10).assign(**scores)
+    rows = fake_records.make_rows("episodic", "baselines/core", "delayed", n=10)
+    rows = rows.assign(suite="episodic", em_raw=rows["score"]).assign(**scores)
     assert tables.primary(rows) == words
 
 
