@@ -188,8 +188,8 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
 
 def _lag(item: Item) -> float:
     """How many facts were told since the last gold one, of all that were taught: the distractors since then; NaN without a gold fact."""
-    told = [number for number, source in enumerate(item.taught) if item.retold.get(source, source) in item.gold_facts]
-    return float(len(item.taught) - 1 - told[-1]) if told else math.nan
+    positions = [number for number, source in enumerate(item.taught) if item.retold.get(source, source) in item.gold_facts]
+    return float(len(item.taught) - 1 - positions[-1]) if positions else math.nan
 
 
 def _margin(lm: LanguageModel, delivered: Delivered) -> float:

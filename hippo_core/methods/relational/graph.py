@@ -292,9 +292,9 @@ class Graph:
     @property
     def growth(self) -> dict[str, float]:
         """`nodes_per_1k` and `edges_per_1k`: names and edges (each of its own where nothing gates) for 1,000 statements that were told."""
-        told = max(1, sum(statement.trace.evidence for statement in self.statements))
+        attempts = max(1, sum(statement.trace.evidence for statement in self.statements))
         nodes, edges = sum(map(bool, self.at.values())), sum(group.edges for group in self.groups.values())
-        return {"nodes_per_1k": 1e3 * nodes / told, "edges_per_1k": 1e3 * edges / told}
+        return {"nodes_per_1k": 1e3 * nodes / attempts, "edges_per_1k": 1e3 * edges / attempts}
 
     def statements_about(self, name: str) -> list[int]:
         """The statements that mention a name and may be part of a path, in order."""

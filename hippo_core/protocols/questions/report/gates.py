@@ -52,9 +52,9 @@ def _pairs(rows: Frame) -> Iterator[tuple[str, str]]:
 def _line(run: Run, rows: Frame, setting: str, gated: str, ungated: str, seed: str) -> Iterator[dict[str, Any]]:
     for regime in sorted(rows.loc[rows["condition"] == gated, "regime"].unique()):
         if change := pair(rows, (gated, regime), (ungated, regime)):
-            sides = [rows[(rows["condition"] == name) & (rows["regime"] == regime)] for name in (gated, ungated)]
+            answers = [rows[(rows["condition"] == name) & (rows["regime"] == regime)] for name in (gated, ungated)]
             span = f"{share(change.difference, sign=True)} ({share(change.low, sign=True)} to {share(change.high, sign=True)})"
-            counted = [_counted(run.folder, side) for side in sides]
+            counted = [_counted(run.folder, one) for one in answers]
             yield {
                 **{"place": setting, "name": style_of(gated).label, "regime": regime, "seed": seed, "n": count(change.n)},
                 **{"on": share(change.mean_a), "off": share(change.mean_b), "difference": span},
