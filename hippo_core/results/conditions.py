@@ -32,9 +32,9 @@ def marks_of(condition: str) -> list[str]:
     return condition[len(base(condition)) :].strip(" ()").split(", ")
 
 
-def before_sleep(condition: str) -> str:
-    """The condition that a sleep begins with: the same without what its brackets say of the replay."""
-    return condition_name(base(condition), *(mark for mark in marks_of(condition) if not mark.startswith("replay.")))
+def before_sleep(condition: str, marks: str = "replay.") -> str:
+    """The condition that a sleep begins with: the same without what its brackets say of the replay, or only without these `marks`."""
+    return condition_name(base(condition), *(mark for mark in marks_of(condition) if not mark.startswith(marks)))
 
 
 def replay_cycles(condition: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hippo_core.protocols.questions.report.runs import Run, taught_by
+from hippo_core.protocols.questions.report.runs import Run, prepared_in, taught_by
 from hippo_core.results.conditions import base, condition_name, marks_of, unmarked
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, quantity, share
@@ -25,14 +25,15 @@ GROWN = ("nodes_per_1k", "edges_per_1k", "item_ms_taught")  # means over questio
 def gate_pairs(run: Run) -> list[dict[str, Any]]:
     """A line a setting, memory and seed, and one over all seeds where there are several: the score with the gate less that without (with
     its 95% interval by world), and of each side the decisions, the nodes and edges for 1,000 statements, the milliseconds a question."""
-    lines = []
+    lines, prepared = [], prepared_in(run.folder)
     for setting in run.settings:
         rows = run.numbers[run.numbers["setting"] == setting]
         rows = rows.assign(condition=rows["condition"].map(unmarked))  # a gate that costs too much is looked at all the more
         for gated, ungated in _pairs(rows):
             seeds = sorted(rows.loc[rows["condition"] == gated, "seed"].unique())
             for seed in [*seeds, *(["all"] if len(seeds) > 1 else [])]:
-                lines += _line(run, rows if seed == "all" else rows[rows["seed"] == seed], setting, gated, ungated, str(seed))
+                here = rows if seed == "all" else rows[rows["seed"] == seed]
+                lines += [{"place": setting, "seed": str(seed), **line} for line in _lines(run.folder, prepared, here, gated, ungated)]
     return lines
 
 
@@ -49,22 +50,22 @@ def _pairs(rows: Frame) -> Iterator[tuple[str, str]]:
             yield from [(gated, name)] if gated in there else []
 
 
-def _line(run: Run, rows: Frame, setting: str, gated: str, ungated: str, seed: str) -> Iterator[dict[str, Any]]:
+def _lines(folder: Path, prepared: dict[str, Path], rows: Frame, gated: str, ungated: str) -> Iterator[dict[str, Any]]:
     for regime in sorted(rows.loc[rows["condition"] == gated, "regime"].unique()):
         if change := pair(rows, (gated, regime), (ungated, regime)):
             answers = [rows[(rows["condition"] == name) & (rows["regime"] == regime)] for name in (gated, ungated)]
             span = f"{share(change.difference, sign=True)} ({share(change.low, sign=True)} to {share(change.high, sign=True)})"
-            counted = [_counted(run.folder, one) for one in answers]
+            counted = [_counted(folder, prepared, one) for one in answers]
             yield {
-                **{"place": setting, "name": style_of(gated).label, "regime": regime, "seed": seed, "n": count(change.n)},
+                **{"name": style_of(gated).label, "regime": regime, "n": count(change.n)},
                 **{"on": share(change.mean_a), "off": share(change.mean_b), "difference": span},
                 **{name: " / ".join(one[name] for one in counted) for name in counted[0]},
             }
 
 
-def _counted(folder: Path, rows: Frame) -> dict[str, str]:
+def _counted(folder: Path, prepared: dict[str, Path], rows: Frame) -> dict[str, str]:
     """What a gate decided and what the store or the map grew to, of one side."""
-    taught = [record for record in rows["record"].unique() for record in taught_by(folder, folder / str(record))]
+    taught = [record for record in rows["record"].unique() for record in taught_by(folder / str(record), prepared)]
     gates = [gate for record in dict.fromkeys(taught) for gate in read_metrics(record)["gates"].values()]
     blocked = rows.groupby(["record", "world"])["gate_blocked"].max().sum() if "gate_blocked" in rows else float("nan")
     means = {name: rows[name].mean() if name in rows else float("nan") for name in GROWN}

@@ -282,10 +282,10 @@ def with_robustness(rows: Frame) -> Frame:
 def teach_ms(folder: Path, rows: Frame) -> Frame:
     """Each row's share of the time in which its world was taught to the stores that its cell reads, from the `teach.csv` of each cell that
     wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
-    prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
+    prepared = prepared_in(folder)
     taught = {}
     for record in rows["record"].unique() if prepared else ():
-        teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
+        teachings = dict.fromkeys(taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
         if teachings:
             taught[record] = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
     if not taught:
@@ -297,12 +297,12 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     return ms.reindex(pd.MultiIndex.from_frame(rows[of])).set_axis(rows.index) / items
 
 
-def taught_by(folder: Path, record: Path) -> list[Path]:
-    """The records of a run that taught what one of its records rests on."""
-    return _taught_by(record, {kept.name: kept for step in ("teach", "replay") for kept in records_with(folder, dry_run=True, step=step)})
+def prepared_in(folder: Path) -> dict[str, Path]:
+    """The records of a run that taught or replayed, by the ids of their cells."""
+    return {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
 
 
-def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
+def taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
     """The records that taught what a record rests on, itself or by way of a replay."""
     before = [prepared[cell] for cell in read_meta(record)["needs"].values() if cell in prepared]
-    return [source for near in before for source in ([near] if (near / TAUGHT).is_file() else _taught_by(near, prepared))]
+    return [source for near in before for source in ([near] if (near / TAUGHT).is_file() else taught_by(near, prepared))]

@@ -68,8 +68,9 @@ def _after_replay(rows: Frame, name: str) -> Comparison | None:
 
 def _stable_after(rows: Frame, name: str) -> str:
     """Time to stabilise: the fewest replay cycles, of those that were measured, whose score is PEAK of the best; 0 is before any."""
-    alike = rows[rows["condition"].map(before_sleep) == before_sleep(name)]
-    means = alike.groupby(["condition", "regime"])["score"].mean()
+    asleep = rows["condition"].map(lambda condition: before_sleep(condition, "replay.cycles=")) == before_sleep(name, "replay.cycles=")
+    before = (rows["regime"] == "delayed") & (rows["condition"] == before_sleep(name))
+    means = rows[before | (asleep & (rows["regime"] == "after_sleep"))].groupby(["condition", "regime"])["score"].mean()
     scores = {replay_cycles(condition) * (regime == "after_sleep"): mean for (condition, regime), mean in means.items()}
     return f"{min(cycles for cycles, mean in scores.items() if mean >= PEAK * max(scores.values()))} of {sorted(scores)}"
 
