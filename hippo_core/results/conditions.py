@@ -38,7 +38,7 @@ def before_sleep(condition: str, marks: str = "replay.") -> str:
 
 
 def replay_cycles(condition: str) -> int:
-    """The cycles that the brackets of a condition ask for; every preset that replays has one unless they say so."""
+    """The cycles that the brackets of a condition ask for: one unless they say so, as in every preset."""
     return next((int(mark.partition("=")[2]) for mark in marks_of(condition) if mark.startswith("replay.cycles=")), 1)
 
 

@@ -122,6 +122,22 @@ def test_trajectories_end_where_the_steps_lead(default_worlds):
     assert all(math.isnan(localisation_error(world, item, "north")) for world, item in of_kind(default_worlds, "recall"))
 
 
+@pytest.mark.parametrize("profile", ["default", "explore_hard"])
+def test_a_route_is_off_by_the_steps_from_its_end_to_the_goal(profile):
+    asked = of_kind(drawn(profile, n=60), "grid_path", "graph_path")
+    for world, item in asked:
+        steps = item.answers[0].split(", ")
+        said = [
+            item.answers[0],
+            "unknown",
+            ", ".join(steps[:-1]) or "unknown",
+            ", ".join([*steps, "north"]) if steps[-1] == "south" else "unknown",
+        ]
+        assert [localisation_error(world, item, words) for words in said[:3]] == [0, len(steps), 1]
+        assert localisation_error(world, item, said[3]) == (1 if steps[-1] == "south" else len(steps))
+    assert asked
+
+
 @pytest.mark.parametrize("split", ["train", "val", "test"])
 def test_linked_places_have_labels_that_the_split_may_link(split):
     number = {label: index for index, label in enumerate(words.PLACES)}

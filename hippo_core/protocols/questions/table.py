@@ -154,11 +154,9 @@ def tested_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -> 
 
 def map_gates(rows: Frame) -> dict[str, Any]:
     """How often the gate of a map decided how, over the maps of all worlds, whose rows say it each time; empty of other memories."""
-    if "gate_blocked" not in rows:
-        return {}
     actions = {"inserted": "gate_inserted", "aggregated": "gate_aggregated", "blocked_new_edges": "gate_blocked"}
-    counts = {name: int(rows.groupby("world")[column].max().sum()) for name, column in actions.items()}
-    return {"gates": {"smpd": {"attempts": sum(counts.values()), **counts}}}
+    counts = {name: int(rows.groupby("world")[column].max().sum()) for name, column in actions.items() if column in rows}
+    return {"gates": {"smpd": {"attempts": sum(counts.values()), **counts}}} if counts else {}
 
 
 def _cell(cell: "MemoryCell") -> dict[str, Any]:

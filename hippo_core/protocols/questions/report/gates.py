@@ -7,13 +7,15 @@ from typing import Any
 from hippo_core.protocols.questions.report.runs import Run, prepared_in, taught_by
 from hippo_core.results.conditions import base, condition_name, marks_of, unmarked
 from hippo_core.results.figures.palette import style_of
-from hippo_core.results.formatting import NONE, count, missing, quantity, share
+from hippo_core.results.formatting import NONE, count, missing, quantity, share, share_and_span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_metrics
 from hippo_core.results.summaries import pair
 
-ON = {"memory/hei_nw": "episodic.use_gate=true"}  # what the brackets of a gated condition say
-OFF = {"memory/sgc_rss": "relational.gate.enabled=false", "memory/smpd": "spatial.gate.enabled=false"}  # of an ungated one
+SWITCHES = {  # the setting that turns the gate of a memory on, or off
+    **{"memory/hei_nw": "episodic.use_gate=true", "memory/sgc_rss": "relational.gate.enabled=false"},
+    "memory/smpd": "spatial.gate.enabled=false",
+}
 WRITTEN = ("inserted", "aggregated", "routed", "refused")
 COLUMNS = (  # of the table: how each is headed, and its key in a line
     *(("inserted", "inserted"), ("aggregated", "aggregated"), ("routed to episodic", "routed"), ("refused", "refused")),
@@ -41,24 +43,21 @@ def _pairs(rows: Frame) -> Iterator[tuple[str, str]]:
     """The conditions with a gate that have one without it."""
     there = set(rows["condition"])
     for name in sorted(there):
-        preset, marks = base(name), marks_of(name)
-        if ON.get(preset) in marks:
-            ungated = condition_name(preset, *(mark for mark in marks if mark != ON[preset]))
-            yield from [(name, ungated)] if ungated in there else []
-        elif preset in OFF and OFF[preset] in marks:
-            gated = condition_name(preset, *(mark for mark in marks if mark != OFF[preset]))
-            yield from [(gated, name)] if gated in there else []
+        switch = SWITCHES.get(base(name))
+        other = condition_name(base(name), *(mark for mark in marks_of(name) if mark != switch))
+        if switch and switch in marks_of(name) and other in there:
+            yield (name, other) if switch.endswith("true") else (other, name)
 
 
 def _lines(folder: Path, prepared: dict[str, Path], rows: Frame, gated: str, ungated: str) -> Iterator[dict[str, Any]]:
     for regime in sorted(rows.loc[rows["condition"] == gated, "regime"].unique()):
         if change := pair(rows, (gated, regime), (ungated, regime)):
             answers = [rows[(rows["condition"] == name) & (rows["regime"] == regime)] for name in (gated, ungated)]
-            span = f"{share(change.difference, sign=True)} ({share(change.low, sign=True)} to {share(change.high, sign=True)})"
             counted = [_counted(folder, prepared, one) for one in answers]
             yield {
                 **{"name": style_of(gated).label, "regime": regime, "n": count(change.n)},
-                **{"on": share(change.mean_a), "off": share(change.mean_b), "difference": span},
+                **{"on": share(change.mean_a), "off": share(change.mean_b)},
+                "difference": share_and_span(change.difference, change.low, change.high, sign=True),
                 **{name: " / ".join(one[name] for one in counted) for name in counted[0]},
             }
 

@@ -54,8 +54,7 @@ def _recall(run: Run) -> list[dict[str, Any]]:
             columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
             line = {"place": setting, "name": style_of(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
             change = _after_replay(here, name) if regime == "after_sleep" else None
-            span = f" ({share(change.low, sign=True)} to {share(change.high, sign=True)})" if change else ""
-            line |= {"delta_after_replay": (share(change.difference, sign=True) if change else NONE) + span}
+            line |= {"delta_after_replay": share_and_span(change.difference, change.low, change.high, sign=True) if change else NONE}
             lines.append(line | {"stable_after": _stable_after(here, name) if change else NONE})
     return lines
 
