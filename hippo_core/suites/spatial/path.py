@@ -54,18 +54,18 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
 
 def localisation_error(world: World, item: Item, prediction: str) -> float:
     """How many steps of the true map lie between the right place and the answered one: where a walker is, or where a route ends, of which
-    the first step that cannot be taken is the last. A walker that is at no place of the map is as far off as can be. NaN of other kinds."""
+    the first step that cannot be taken is the last. An answer that is no place or no step stays at the start. NaN of other kinds."""
     if UNANSWERABLE in item.slices or item.kind not in ("trajectory", "grid_path", "graph_path"):
         return math.nan
-    if item.kind == "trajectory":
-        steps_to = read_map(world.facts).distances[item.answers[0]]
-        farthest = max(far for far in steps_to.values() if math.isfinite(far))
-        return min(farthest, steps_to.get(prediction.lower().strip(" .\n").removeprefix("the "), farthest))
     true_map, here, goal = true_path(world, item)
-    for step in _spoken_steps(true_map, here, item, prediction) or ():
-        if step not in true_map.steps[here]:
-            break
-        here = true_map.steps[here][step]
+    if item.kind == "trajectory":
+        place, goal = prediction.lower().strip(" .\n").removeprefix("the "), item.answers[0]
+        here = place if place in true_map.steps else here
+    else:
+        for step in _spoken_steps(true_map, here, item, prediction) or ():
+            if step not in true_map.steps[here]:
+                break
+            here = true_map.steps[here][step]
     off = true_map.distances[here][goal]
     return off if math.isfinite(off) else math.nan
 

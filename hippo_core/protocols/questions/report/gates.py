@@ -12,10 +12,8 @@ from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_metrics
 from hippo_core.results.summaries import pair
 
-SWITCHES = {  # the setting that turns the gate of a memory on, or off
-    **{"memory/hei_nw": "episodic.use_gate=true", "memory/sgc_rss": "relational.gate.enabled=false"},
-    "memory/smpd": "spatial.gate.enabled=false",
-}
+SWITCHES = {"memory/hei_nw": "episodic.use_gate=true", "memory/sgc_rss": "relational.gate.enabled=false"}  # turn a gate on, or off
+SWITCHES |= {"memory/smpd": "spatial.gate.enabled=false"}
 WRITTEN = ("inserted", "aggregated", "routed", "refused")
 COLUMNS = (  # of the table: how each is headed, and its key in a line
     *(("inserted", "inserted"), ("aggregated", "aggregated"), ("routed to episodic", "routed"), ("refused", "refused")),
