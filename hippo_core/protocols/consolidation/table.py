@@ -57,18 +57,10 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     for (probe, stage), group in rows.groupby(["probe", "stage"], sort=False):
         scores.setdefault(str(probe), {})[str(stage)] = mean_by_cluster(group, measure_of(probe), "world")
-    return {
-        **{name: getattr(cell.parameters, name) for name in ("suite", "n", "seed", "preset")},
-        **_before_and_after(scores.get(OFF, {})),
-        **{"metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)},
-    }
-
-
-def _before_and_after(stages: Mapping[str, Any]) -> dict[str, Any]:
-    """The scores with the memory off as the evaluation plan names them: `pre_em`, `post_<cycles>_em`, `delta_after_replay`."""
-    means = {f"{stage}_em": interval["mean"] for stage, interval in stages.items()}
-    before, after = means.get("pre_em"), list(means.values())[-1] if len(means) > 1 else None
-    return means | {"delta_after_replay": None if before is None or after is None else after - before}
+    off = {f"{stage}_em": interval["mean"] for stage, interval in scores.get(OFF, {}).items()}  # as the evaluation plan names them
+    delta = list(off.values())[-1] - off["pre_em"] if len(off) > 1 and None not in off.values() else None
+    about = {name: getattr(cell.parameters, name) for name in ("suite", "n", "seed", "preset")} | off | {"delta_after_replay": delta}
+    return {**about, "metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)}
 
 
 def changes(rows: Frame) -> dict[str, Any]:
