@@ -155,11 +155,12 @@ def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):
     assert "rag_bm25" in there and "href" not in there
 
 
-def test_what_differs_in_a_number_stands_along_an_axis(tmp_path):
+def test_what_differs_in_a_number_stands_along_an_axis_and_one_condition_makes_a_report(tmp_path):
     folder = tmp_path / "run"
     for n in (8, 128, 512):
         fake_records.add_record(folder, "episodic", "memory/hei_nw", "delayed", overrides=(f"n_facts={n}",))
     page = write_report(folder, tmp_path / "report")
+    assert "Presets without a record in this run" in page.read_text() and "seed 1337" in page.read_text()
     assert 'href="#sweeps"' in page.read_text() and (tmp_path / "report/figures/sweep_1_n_facts.png").is_file()
     text = (tmp_path / "report/index.md").read_text()
     assert "## episodic along n_facts" in text and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in text
@@ -188,12 +189,6 @@ def test_an_empty_run_is_one_clear_error(tmp_path):
 def test_a_report_never_lies_among_the_records(run):
     with pytest.raises(LabError, match="name another folder"):
         write_report(run, run / "report")
-
-
-def test_one_condition_alone_makes_a_report(tmp_path):
-    fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=10)
-    page = write_report(tmp_path / "run", tmp_path / "report").read_text(encoding="utf-8")
-    assert "Presets without a record in this run" in page and "seed 1337" in page
 
 
 def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
