@@ -50,12 +50,13 @@ def test_a_gate_is_set_against_the_same_memory_without_it(run):
 
 
 def test_ten_more_facts_cost_what_the_slope_says_and_the_interval_is_the_slopes():
-    lag, noise = np.arange(40) % 20, np.tile([0.1, -0.1], 20)
+    lag, noise = np.arange(40) % 20, np.random.default_rng(1).normal(0, 0.1, 40)
     rows = pd.DataFrame({"record": "r", "regime": "delayed", "lag": lag, "distance": 0, "score": 1 - 0.02 * lag + noise})
     lost = with_robustness(rows)["lost_per_10"]
     assert lost.mean() == pytest.approx(-10 * np.polyfit(lag, rows["score"], 1)[0])
-    interval = cluster_interval(lost.to_numpy(), np.arange(40) // 2, bounds=None)
-    assert interval.low < 0.2 < interval.high and interval.high - interval.low < 0.2
+    interval = cluster_interval(lost.to_numpy(), np.arange(40), bounds=None)
+    deviation = 10 * np.sqrt(np.polyfit(lag, rows["score"], 1, cov=True)[1][0, 0])  # of the slope, by least squares
+    assert interval.low < 0.2 < interval.high and interval.high - interval.low == pytest.approx(4 * deviation, rel=0.2)
     assert with_robustness(rows.assign(lag=3))["lost_per_10"].isna().all() and "lost_per_10" not in with_robustness(
         rows.drop(columns="lag")
     )
