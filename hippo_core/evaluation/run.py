@@ -157,6 +157,7 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "item_id": item.id,
         **{name: getattr(item, name) for name in ("world", "kind", "rung", "hops", "distance", "question")},
         **{name: getattr(delivered, name) for name in ("prompt", "prompt_tokens", "generated_tokens", "trace_tokens", "latency_ms")},
+        "lag": _lag(item),
         "stage": "test",
         "slices": ";".join(item.slices),
         "answer": " | ".join(item.answers),
@@ -183,6 +184,12 @@ def row_of(lm: LanguageModel, suite: Suite, answered: AnsweredItem) -> dict[str,
         "retrieval_ms": retrieved.retrieval_ms,
         "flags": ";".join(flag for flag, stands in flags.items() if stands),
     }
+
+
+def _lag(item: Item) -> float:
+    """How many facts were told since the last gold one, of all that were taught: the distractors since then; NaN without a gold fact."""
+    positions = [number for number, source in enumerate(item.taught) if item.retold.get(source, source) in item.gold_facts]
+    return float(len(item.taught) - 1 - positions[-1]) if positions else math.nan
 
 
 def _margin(lm: LanguageModel, delivered: Delivered) -> float:

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
 
 MEASURES = {  # keys of the metrics, and the columns that they are means of
-    **{name: name for name in ("em_raw", "em_norm", "f1", "success", "suboptimality")},
+    **{name: name for name in ("em_raw", "em_norm", "f1", "success", "suboptimality", "localisation_error")},
     **{f"r_at_{k}": f"recall_{k}" for k in (1, 3, 5, 10)},
     "refusal_rate": "refusal",
     **{name: name for name in ("abstained", "refuted", "overlong", "format_violation", "chance", "found")},
 }
 STAGES = ("pre", "post_1", "post_2", "post_3")
 COLUMNS = (
-    *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "slices", "question", "prompt"),
-    *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance"),
+    *("idx", "item_id", "world", "stage", "kind", "rung", "hops", "distance", "lag", "slices", "question", "prompt"),
+    *("answer", "pred", "em_raw", "em_norm", "f1", "success", "suboptimality", "localisation_error", "score", "chance"),
     *("forced", "score_forced", "unknown_margin", "confidence", "evidence"),
     *("pred_len", "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"),
     *("shown", "recalled_texts", "read", "inner_read", "composed_by", "n_shown", "n_dropped", "found", *RANKING_COLUMNS),

@@ -28,15 +28,25 @@ def base(condition: str) -> str:
     return condition.split(" (", 1)[0]
 
 
-def _marks(condition: str) -> list[str]:
+def marks_of(condition: str) -> list[str]:
     """What stands in the brackets of a condition."""
     return condition[len(base(condition)) :].strip(" ()").split(", ")
+
+
+def before_sleep(condition: str, marks: str = "replay.") -> str:
+    """The condition that a sleep begins with: the same without what its brackets say of the replay, or only without these `marks`."""
+    return condition_name(base(condition), *(mark for mark in marks_of(condition) if not mark.startswith(marks)))
+
+
+def replay_cycles(condition: str) -> int:
+    """The cycles that the brackets of a condition ask for: one unless they say so, as in every preset."""
+    return next((int(mark.partition("=")[2]) for mark in marks_of(condition) if mark.startswith("replay.cycles=")), 1)
 
 
 def named(condition: str) -> str:
     """The condition that gives a variant its style and order: one of its marks, as its encoder, comes before its preset."""
     preset = base(condition)
-    names = [condition, *(f"{preset} ({mark})" for mark in _marks(condition)), preset]
+    names = [condition, *(f"{preset} ({mark})" for mark in marks_of(condition)), preset]
     return next((name for name in names if name in styles_of_presets()), preset)
 
 
@@ -54,7 +64,7 @@ def ordered(conditions: Iterable[str]) -> list[str]:
 
 def is_control(condition: str) -> bool:
     """Whether a condition is a control: a preset of the folder `controls`, or one that says `control=...` in its brackets."""
-    preset, marks = base(condition), _marks(condition)
+    preset, marks = base(condition), marks_of(condition)
     return preset.startswith("controls/") or any(mark.startswith("control=") and mark != "control=none" for mark in marks)
 
 
@@ -65,7 +75,7 @@ def is_switched_off(condition: str) -> bool:
 
 def is_invalid(condition: str) -> bool:
     """Whether a condition is that of an invalid cell."""
-    return INVALID in _marks(condition)
+    return INVALID in marks_of(condition)
 
 
 def unmarked(condition: str) -> str:

@@ -40,9 +40,9 @@ def span(low: float | None, high: float | None, sign: bool = False) -> str:
     return f"{share(low, low, high, sign)} to {share(high, low, high, sign)}"
 
 
-def share_and_span(value: float | None, low: float | None, high: float | None) -> str:
+def share_and_span(value: float | None, low: float | None, high: float | None, sign: bool = False) -> str:
     """A proportion with its interval in brackets, where there is one: 0.92 (0.88 to 0.97)."""
-    return share(value, low, high) + ("" if missing(low) or missing(high) else f" ({span(low, high)})")
+    return share(value, low, high, sign) + ("" if missing(low) or missing(high) else f" ({span(low, high, sign)})")
 
 
 def percent(value: float | None) -> str:

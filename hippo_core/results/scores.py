@@ -101,6 +101,7 @@ def score_item(suite: Suite, world: World, item: Item, prediction: str) -> dict[
         "f1": token_f1(prediction, item.answers),
         "success": path.success if path else math.nan,
         "suboptimality": path.suboptimality if path else math.nan,
+        "localisation_error": suite.localise(world, item, prediction) if suite.localise else math.nan,
         "score": next(iter(own.values()), primary),
         "chance": item.chance,
         "pred_len": pred_len,

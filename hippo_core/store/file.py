@@ -287,7 +287,9 @@ class StoreFile:
         self.__dict__.pop("meta", None)
 
     def described(self) -> dict[str, Any]:
-        """What `store_meta.json` says: whose store it is, and how much it holds."""
+        """What `store_meta.json` says: whose store it is, whether it was taught or replayed last (`source`), and how much it holds."""
         [[traces, worlds]] = self.rows("SELECT count(*), count(DISTINCT world) FROM traces WHERE NOT gone")
         noted = {name: value for name, value in self.meta.items() if name != "identity"}
-        return {**as_values(self.identity), **noted, "traces": traces, "worlds": worlds, "bytes": self.path.stat().st_size}
+        samples = noted.get("replay", {}).get("items", 0)
+        written = {"source": "replay" if samples else "teach", "replay_samples": samples}
+        return {**as_values(self.identity), **noted, **written, "traces": traces, "worlds": worlds, "bytes": self.path.stat().st_size}

@@ -162,6 +162,7 @@ class Suite:
     has_window: bool = True  # False: the facts were taught in another session and never stand in the prompt
     uses_context_limit: bool = False  # True: worlds are made longer than the model's context limit
     score_path: Callable[[World, Item, str], PathScore | None] | None = None  # for items whose answer is a path, else None
+    localise: Callable[[World, Item, str], float] | None = None  # how far off an answered place is, in steps; NaN where none is asked for
     measures: Mapping[str, Callable[[World, Item, str], float]] = field(default_factory=dict)  # of a prediction, 0 to 1
     stream: Callable[[Any, Split, int, int | None], Iterator[World]] | None = None
     hide: Callable[[World, Item, int], Hide] | None = None

@@ -82,7 +82,8 @@ def test_a_store_of_ones_own_is_kept_asked_and_replayed(lab_root):
     kept = run_cells(step="teach", persist=True, **mine)
     file = lab_root / "stores/hei_nw/s1/traces.sqlite"
     assert id_of(kept) != id_of(usual) and file.is_file()
-    assert json.loads(file.with_name("store_meta.json").read_text())["traces"] == len(kept["rows"])
+    meta = json.loads(file.with_name("store_meta.json").read_text())
+    assert (meta["traces"], meta["source"], meta["replay_samples"]) == (len(kept["rows"]), "teach", 0)
     asked = run_cells(**mine)
     assert list(asked["cell"].sources) == ["data"] and asked["rows"]["store_written"].all()
     assert asked["rows"]["pred"].equals(run_cells(store_dir="stores/hei_nw", session_id="s1")["rows"]["pred"])

@@ -125,8 +125,8 @@ def test_abstained(pred, expected):
 
 def test_an_item_row_has_the_score_columns_in_order():
     row = scores.score_item(_suite(), WORLD, ITEMS[1], "Harbour")
-    assert list(row) == ["em_raw", "em_norm", "f1", "success", "suboptimality", "score", "chance", "pred_len", "gold_len", "overlong",
-                         "format_violation", "refusal", "abstained", "refuted"]  # fmt: skip
+    assert list(row) == ["em_raw", "em_norm", "f1", "success", "suboptimality", "localisation_error", "score", "chance", "pred_len",
+                         "gold_len", "overlong", "format_violation", "refusal", "abstained", "refuted"]  # fmt: skip
     assert (row["em_raw"], row["em_norm"], row["score"], row["chance"]) == (0, 1, 1, 0.2)
     assert (row["pred_len"], row["gold_len"], row["overlong"]) == (1, 2, 0)
     assert math.isnan(row["success"]) and math.isnan(row["suboptimality"])

@@ -15,7 +15,7 @@ from hippo_core.suites.draw import worlds
 from hippo_core.suites.spatial import allowed_labels, draw_map
 from hippo_core.suites.spatial import words as words
 from hippo_core.suites.spatial.map import build_walls, draw_grid, name_places, read_links, read_map, write_links
-from hippo_core.suites.spatial.path import FILLER, score_path
+from hippo_core.suites.spatial.path import FILLER, localisation_error, score_path
 from hippo_core.suites.spatial.questions import share_out
 
 PROFILES = ("base", "default", "hard")
@@ -114,6 +114,26 @@ def test_trajectories_end_where_the_steps_lead(default_worlds):
         steps = [fact.slots["direction"] for fact in world.facts if fact.slots.get("who") == item.cue["who"] and "direction" in fact.slots]
         assert read_map(world.facts).walk(item.cue["from"], steps)[-1] == item.answers[0]
         assert item.answers[0] != item.cue["from"]
+        far = read_map(world.facts).distances[item.answers[0]]
+        said = [item.answers[0], f"The {item.cue['from']}.", "unknown"]
+        off = [0, far[item.cue["from"]], far[item.cue["from"]]]
+        assert [localisation_error(world, item, words) for words in said] == off
+    assert asked
+    assert all(math.isnan(localisation_error(world, item, "north")) for world, item in of_kind(default_worlds, "recall"))
+
+
+def test_a_route_is_off_by_the_steps_from_its_end_to_the_goal(default_worlds):
+    asked = of_kind([*default_worlds, *drawn("explore_hard", n=10)], "grid_path", "graph_path")
+    for world, item in asked:
+        steps = item.answers[0].split(", ")
+        said = [
+            item.answers[0],
+            "unknown",
+            ", ".join(steps[:-1]) or "unknown",
+            ", ".join([*steps, "north"]) if steps[-1] == "south" else "unknown",
+        ]
+        assert [localisation_error(world, item, words) for words in said[:3]] == [0, len(steps), 1]
+        assert localisation_error(world, item, said[3]) == (1 if steps[-1] == "south" else len(steps))
     assert asked
 
 

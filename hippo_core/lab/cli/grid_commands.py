@@ -29,7 +29,7 @@ OFF = "--no-preflight (PREFLIGHT=no)"
 
 
 def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:
-    """Run what is left of a grid and its report, and say how it went; 1 where a cell failed."""
+    """Run what is left of a grid and its report, and say how it went; 1 where a cell failed, or one has no score after its sleep."""
     started = time.monotonic()
     grid = expand(name, run_id, selection, options.threads_each)
     if options.executor == "local":
@@ -56,9 +56,10 @@ def run_grid(name: str, run_id: str, selection: Selection, options: RunOptions) 
         outcomes += _report(grid.run_id, bool(outcomes), own, RunOptions(1, options.kernel), grid)
     skipped = len(grid.cells) - sum(outcome.cell in grid.cells for outcome in outcomes)
     lines = summary.summary_lines(grid.run_id, outcomes, skipped, time.monotonic() - started)
-    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *lines):
+    sleepless = summary.without_sleep(grid.cells)
+    for line in (*summary.failures(outcomes), *summary.warnings(outcomes), *summary.invalid(grid.run_id), *sleepless, *lines):
         print(line)
-    return int(any(outcome.state == "failed" for outcome in outcomes))
+    return int(bool(sleepless) or any(outcome.state == "failed" for outcome in outcomes))
 
 
 def preflight_grid(name: str, run_id: str, selection: Selection, options: RunOptions) -> int:

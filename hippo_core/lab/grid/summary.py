@@ -10,7 +10,7 @@ from hippo_core.lab.run.cells import Cell, command
 from hippo_core.lab.run.execute import Outcome
 from hippo_core.lab.run.record_files import short
 from hippo_core.protocols.base.experiment import load_experiment
-from hippo_core.results.records import read_meta, read_metrics
+from hippo_core.results.records import is_complete, read_meta, read_metrics
 from hippo_core.results.verdicts import by_group, claims_by_rival, counts_in_words, read_invalid, read_verdicts
 
 
@@ -46,6 +46,19 @@ def invalid(run_id: str) -> list[str]:
     """The clauses of the contract of a meaningful run that its cells break, as its report says."""
     path = criteria_file(run_id)
     return read_invalid(path) if path.is_file() else []
+
+
+def without_sleep(cells: Sequence[Cell]) -> list[str]:
+    """The tests of memories after a sleep whose records have no score after a replay: a run does not end well with these."""
+    lines = []
+    for cell in cells:
+        about = tuple(cell.parameters.get(name) for name in ("regime", "step"))
+        if about != ("after_sleep", "test") or not cell.parameters["preset"].startswith("memory/") or not is_complete(cell.record):
+            continue  # what failed has its own line
+        scores = read_metrics(cell.record)["metrics"][cell.parameters["suite"]]
+        if all(value is None for name, value in scores.items() if name.startswith("post_")):
+            lines.append(f"no score after a replay: {cell.label} ({cell.id}): nothing was replayed, or nothing was scored")
+    return lines
 
 
 def criteria_file(run_id: str) -> Path:

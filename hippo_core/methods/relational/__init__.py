@@ -42,7 +42,7 @@ class SgcRss(Memory):
     steps = ("teach", "replay")
     says_confidence = True
     weights = ("relational/path_confidence.json", "minilm/statements.*", "minilm/tags.*", "minilm/cuts.*")
-    columns: ClassVar = {"test": ("path_hops", "duplicate_rate")}
+    columns: ClassVar = {"test": ("path_hops", "duplicate_rate", "nodes_per_1k", "edges_per_1k")}
     test_settings = (*Memory.test_settings, "relational.search", "relational.resolve", "relational.wording", "relational.passages")
     replay_settings = ("replay",)
 
@@ -91,7 +91,7 @@ class SgcRss(Memory):
             none = {"path_hops": 0.0, "duplicate_rate": 0.0}
             return lambda query: replace(ranked(kept(query)), columns=none, together=bool(query.taught))
         search: Any = self.search(traces)
-        repeated = search.graph.repeated
+        measured = {"duplicate_rate": search.graph.repeated, **search.graph.growth}
         index, episodic = WorldIndex(self.lm, traces, tuple(questions)), likest(self.lm, self.settings.encoder)
 
         def retrieve(query: Query) -> Retrieved:
@@ -114,7 +114,7 @@ class SgcRss(Memory):
                 ranking,
                 recall_ms=(time.perf_counter() - begin) * 1e3,
                 confidence=by.confidence(query.text, best) if best else None,
-                columns={"path_hops": float(len(best.statements)) if best else 0.0, "duplicate_rate": repeated},
+                columns={"path_hops": float(len(best.statements)) if best else 0.0, **measured},
                 together=best is not None,
                 restated=self._restated(by, best, shown, query.text),
                 reworded=self.settings.relational.wording == "plain",

@@ -289,6 +289,13 @@ class Graph:
         self.edges.setdefault(key, number)
         self.pairs.add(_pair(key.head, key.tail))
 
+    @property
+    def growth(self) -> dict[str, float]:
+        """`nodes_per_1k` and `edges_per_1k`: names and edges (each of its own where nothing gates) for 1,000 statements that were told."""
+        attempts = max(1, sum(statement.trace.evidence for statement in self.statements))
+        nodes, edges = sum(map(bool, self.at.values())), sum(group.edges for group in self.groups.values())
+        return {"nodes_per_1k": 1e3 * nodes / attempts, "edges_per_1k": 1e3 * edges / attempts}
+
     def statements_about(self, name: str) -> list[int]:
         """The statements that mention a name and may be part of a path, in order."""
         return sorted([*self.at.get(name, ()), *(number for number in self.pending_at.get(name, ()) if self.alone(number))])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MACRO_POLICIES = MacroPolicyCodec()
 TRIP = ("steps", "decisions", "macro_steps")  # of a way that is asked for, as it is gone: moves and decisions, decisions, moves in macros
-GATE = ("edges_per_1k", "gate_inserted", "gate_aggregated", "gate_blocked", "gate_dropped")
+GATE = ("nodes_per_1k", "edges_per_1k", "gate_inserted", "gate_aggregated", "gate_blocked", "gate_dropped")
 
 
 class Smpd(Memory):
@@ -164,7 +164,8 @@ def _trip_columns(reply: "MapAnswer | None") -> dict[str, float]:
 
 
 def _gated(atlas: "MapAnswerer") -> dict[str, float]:
-    """The columns of the gate: edges that the map holds for 1,000 observations, and how often it decided how."""
-    edges = atlas.map.edges
+    """The columns of the gate: places and edges that the map holds for 1,000 observations, and how often it decided how."""
+    edges, observed = atlas.map.edges, max(1, len(atlas.observations))
     counts = (edges.decisions[action] for action in ("insert", "aggregate", "block", "drop"))
-    return dict(zip(GATE, (1e3 * len(edges.stored) / max(1, len(atlas.observations)), *map(float, counts)), strict=True))
+    grown = (1e3 * size / observed for size in (len(atlas.map.steps), len(edges.stored)))
+    return dict(zip(GATE, (*grown, *map(float, counts)), strict=True))

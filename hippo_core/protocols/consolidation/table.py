@@ -57,7 +57,10 @@ def metrics(cell: Any, rows: Frame, seconds: float) -> dict[str, Any]:
     scores: dict[str, Any] = {}
     for (probe, stage), group in rows.groupby(["probe", "stage"], sort=False):
         scores.setdefault(str(probe), {})[str(stage)] = mean_by_cluster(group, measure_of(probe), "world")
-    return {"metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)}
+    off = {f"{stage}_em": interval["mean"] for stage, interval in scores.get(OFF, {}).items()}  # as the evaluation plan names them
+    delta = list(off.values())[-1] - off["pre_em"] if len(off) > 1 and None not in off.values() else None
+    about = {name: getattr(cell.parameters, name) for name in ("suite", "n", "seed", "preset")} | off | {"delta_after_replay": delta}
+    return {**about, "metrics": scores, "changes": changes(rows), "sleep": cell.slept, "runtime_s": round(seconds, 3)}
 
 
 def changes(rows: Frame) -> dict[str, Any]:

@@ -140,8 +140,23 @@ def replayed_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -
 
 
 def tested_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -> dict[str, Any]:
-    """The scores, and what recall took."""
-    return table.metrics(cell, rows, seconds) | {"telemetry": recall_telemetry(rows)}
+    """The scores, what recall took, and what the gate of a map decided when it was read. A score is also `pre_em` where nothing was
+    replayed, and `post_<cycles>_em` after a sleep, which is None where nothing was replayed."""
+    metrics = table.metrics(cell, rows, seconds)
+    scores, parts = metrics["metrics"][cell.parameters.suite], cell.resolved.preset.parts.values()
+    if cell.parameters.regime == "after_sleep":
+        cycles = max(getattr(getattr(part.settings, "replay", None), "cycles", 1) for part in parts)
+        scores[f"post_{cycles}_em"] = scores["em"] if rows["replayed"].min() else None
+    elif cell.parameters.regime == "delayed":
+        scores["pre_em"] = scores["em"]
+    return metrics | {"telemetry": recall_telemetry(rows)} | map_gates(rows)
+
+
+def map_gates(rows: Frame) -> dict[str, Any]:
+    """How often the gate of a map decided how, over the maps of all worlds, whose rows say it each time; empty of other memories."""
+    actions = {"inserted": "gate_inserted", "aggregated": "gate_aggregated", "blocked_new_edges": "gate_blocked"}
+    counts = {name: int(rows.groupby("world")[column].max().sum()) for name, column in actions.items() if column in rows}
+    return {"gates": {"smpd": {"attempts": sum(counts.values()), **counts}}} if counts else {}
 
 
 def _cell(cell: "MemoryCell") -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hippo_core.suites.spatial.altering import with_counterfactual_answers
 from hippo_core.suites.spatial.explore import explore, word_visit
 from hippo_core.suites.spatial.facts import MapNarration, SpatialSettings, narrate_map
 from hippo_core.suites.spatial.map import Map, build_walls, draw_graph, draw_grid, name_places
-from hippo_core.suites.spatial.path import score_path
+from hippo_core.suites.spatial.path import localisation_error, score_path
 from hippo_core.suites.spatial.questions import draw_items
 from hippo_core.suites.spatial.unanswerable import hide, is_answerable
 from hippo_core.suites.splits import attempts, belongs
@@ -125,6 +125,7 @@ SPATIAL = Suite(
     primary="success",
     answer_budget=40,
     score_path=score_path,
+    localise=localisation_error,
     hide=hide,
     is_answerable=is_answerable,
     reads=files_of("spatial"),

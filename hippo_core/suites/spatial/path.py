@@ -40,18 +40,41 @@ def score_path(world: World, item: Item, prediction: str) -> PathScore | None:
     if UNANSWERABLE in item.slices:
         return PathScore(float(prediction.lower().strip(" .\n") == UNKNOWN), math.nan)
     true_map, start, goal = true_path(world, item)
-    step_words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
-    steps = read_steps(prediction, step_words, FILLER | EDGE_LABEL_WORDS if "ways" in item.truth else FILLER)
-    if steps and not true_map.is_grid and steps[0] == start:
-        steps = steps[1:]
+    steps = _spoken_steps(true_map, start, item, prediction)
     if item.kind == "procedure":
-        return PathScore(1.0, 1.0) if steps and steps == read_steps(item.answers[0], step_words) else PathScore(0.0, math.nan)
+        right = steps and steps == read_steps(item.answers[0], frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places))
+        return PathScore(1.0, 1.0) if right else PathScore(0.0, math.nan)
     if math.isinf(true_map.distances[start][goal]):
         return PathScore(float(prediction.lower().strip(" .") in NO_PATH), math.nan)
     passed = true_map.walk(start, steps) if steps else walk_edge_labels(item, prediction)
     if passed is None or passed[-1] != goal:
         return PathScore(0.0, math.nan)
     return PathScore(1.0, (len(passed) - 1) / true_map.distances[start][goal])
+
+
+def localisation_error(world: World, item: Item, prediction: str) -> float:
+    """How many steps of the true map lie between the right place and the answered one: where a walker is, or where a route ends, of which
+    the first step that cannot be taken is the last. An answer that is no place or no step stays at the start. NaN of other kinds."""
+    if UNANSWERABLE in item.slices or item.kind not in ("trajectory", "grid_path", "graph_path"):
+        return math.nan
+    true_map, here, goal = true_path(world, item)
+    if item.kind == "trajectory":
+        place, goal = prediction.lower().strip(" .\n").removeprefix("the "), item.answers[0]
+        here = place if place in true_map.steps else here
+    else:
+        for step in _spoken_steps(true_map, here, item, prediction) or ():
+            if step not in true_map.steps[here]:
+                break
+            here = true_map.steps[here][step]
+    off = true_map.distances[here][goal]
+    return off if math.isfinite(off) else math.nan
+
+
+def _spoken_steps(true_map: Map, start: str, item: Item, prediction: str) -> list[str] | None:
+    """The steps of an answer; on a graph without the start, which may be named first."""
+    words = frozenset(MOVES) if true_map.is_grid else frozenset(true_map.places)
+    steps = read_steps(prediction, words, FILLER | EDGE_LABEL_WORDS if "ways" in item.truth else FILLER)
+    return steps[1:] if steps and not true_map.is_grid and steps[0] == start else steps
 
 
 def true_path(world: World, item: Item) -> tuple[Map, str, str]:

@@ -160,7 +160,12 @@ def test_a_report_has_a_line_for_each_probe_of_each_cell():
 
 
 def test_its_sentence_names_what_was_won_and_lost():
-    sentence = CONSOLIDATION.sentence(check(), metrics(SimpleNamespace(slept={"seconds": 12.0}), rows_of(off=0.5), 1.0))
+    measured = metrics(SimpleNamespace(slept={"seconds": 12.0}, parameters=check()), rows_of(off=0.5), 1.0)
+    off = {stage: interval["mean"] for stage, interval in measured["metrics"]["off"].items()}
+    named = {name: measured[name] for name in ("pre_em", "post_1_em", "delta_after_replay", "suite", "preset")}
+    changed = {"pre_em": off["pre"], "post_1_em": off["post_1"], "delta_after_replay": off["post_1"] - off["pre"]}
+    assert named == changed | {"suite": "consolidation", "preset": "memory/hei_nw"} and named["delta_after_replay"]
+    sentence = CONSOLIDATION.sentence(check(), measured)
     assert "50% of 400" in sentence and "0% before" in sentence and "+0.0 points" in sentence
 
 

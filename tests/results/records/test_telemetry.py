@@ -6,8 +6,9 @@ import math
 import pandas as pd
 import pytest
 
-from hippo_core.protocols.questions.table import REPLAY, TEACH
-from tests.results.fake_records import opened
+from hippo_core.methods.presets import load_preset
+from hippo_core.protocols.questions.table import RECALL, REPLAY, TEACH, TEST
+from tests.results.fake_records import make_rows, opened
 
 
 def taught(actions: str, asked: str, scores=None, **columns) -> pd.DataFrame:
@@ -74,3 +75,20 @@ def test_a_replay_says_what_it_changed():
     assert metrics["salience_change"]["mean"] == pytest.approx(0.8 / 3)
     nothing = REPLAY.metrics(opened("episodic", 5, 1), rows.iloc[:0], 3.0)["telemetry"]
     assert (nothing["items"], nothing["cycles"], nothing["recalled"]) == (0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("regime", "replayed", "kept"), [("delayed", 0.0, "pre_em"), ("after_sleep", 1.0, "post_3_em"), ("after_sleep", 0.0, "")]
+)
+def test_a_score_is_called_that_before_a_replay_or_after_so_many_cycles(regime, replayed, kept):
+    rows = make_rows("episodic", "memory/hei_nw", regime, n=10).assign(
+        requests=1.0, trace_tokens=9.0, replayed=replayed, gate_blocked=[2.0] * 10
+    )
+    rows = rows.assign(gate_inserted=3.0, gate_aggregated=1.0, **dict.fromkeys(RECALL[1:], 1.0))
+    cell = opened("episodic", 10, 1)
+    cell.parameters.regime, cell.resolved.preset.parts = regime, {"": load_preset("memory/hei_nw", {"replay.cycles": 3})}
+    metrics = TEST.metrics(cell, rows, 3.0)
+    scores = metrics["metrics"]["episodic"]
+    named = [name for name in ("pre_em", "post_1_em", "post_3_em") if scores.get(name) is not None]
+    assert named == [*filter(None, [kept])] and scores["em"] == rows["score"].mean()
+    assert metrics["gates"]["smpd"] == {"attempts": 12, "inserted": 6, "aggregated": 2, "blocked_new_edges": 4}  # two worlds, a map each

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from hippo_core.results.conditions import INVALID, base, condition_name, is_control, is_invalid, is_switched_off
+from hippo_core.results.conditions import INVALID, base, before_sleep, condition_name, is_control, is_invalid, is_switched_off
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.frames import Frame
 
@@ -78,7 +78,7 @@ def _of_memory(cell: Cell, here: Cells) -> Iterator[str]:
         yield f"the model refuses {cell['refusal']:.2f} of the questions"
     if regime == "after_sleep" and cell["replayed"] == 0:
         yield "nothing was replayed before it"
-    elif regime == "after_sleep" and (condition, "delayed") not in here:
+    elif regime == "after_sleep" and not {(condition, "delayed"), (before_sleep(condition), "delayed")} & here.keys():
         yield "there is no score of it before the replay"
     hidden = next((here[name, regime] for name in _hidden(condition) if (name, regime) in here), None)
     if hidden and (lost := cell["score"] - hidden["score"]) < WORTH:
@@ -90,7 +90,7 @@ def _of_memory(cell: Cell, here: Cells) -> Iterator[str]:
 
 def beside(condition: str) -> set[str]:
     """The conditions whose cells a condition's clauses look at, itself among them."""
-    return {condition, *_hidden(condition), _ungated(condition)} - {""}
+    return {condition, before_sleep(condition), *_hidden(condition), _ungated(condition)} - {""}
 
 
 def _hidden(condition: str) -> list[str]:

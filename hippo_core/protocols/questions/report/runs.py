@@ -4,6 +4,7 @@ A *setting* is what must be equal before conditions may be compared: suite, mode
 Validation worlds of the same suite, model, profile and suite overrides belong to it, however many they are.
 """
 
+import math
 import re
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -132,7 +133,8 @@ def broken_clauses(folder: Path) -> list[Violation]:
 
 
 def _named(folder: Path, rows: Frame) -> Frame:
-    return with_answered_by(with_settings(with_keys(with_conditions(with_costs(folder, rows.copy())))))  # a copy: its columns lie together
+    rows = with_robustness(with_costs(folder, rows.copy()))  # a copy: its columns lie together
+    return with_answered_by(with_settings(with_keys(with_conditions(rows))))
 
 
 def with_conditions(rows: Frame) -> Frame:
@@ -263,13 +265,27 @@ def with_costs(folder: Path, rows: Frame) -> Frame:
     return rows.assign(item_ms=total, item_ms_first=first, teach_ms=taught, item_ms_taught=first + taught, answered=answered)
 
 
+def with_robustness(rows: Frame) -> Frame:
+    """Rows with the column `lost_per_10`, whose mean over a record is the score lost for ten more facts told since the right one (in the
+    immediate regime: that stand behind it in the prompt): -10 times the slope of the least-squares line. A row has its part of the slope
+    and its residual's, so that an interval of the mean by world is one of the slope. NaN where they are as many for each question."""
+    if "lag" not in rows:
+        return rows
+    lag, score = rows["lag"].where(rows["regime"] != "immediate", rows["distance"]), rows["score"].where(rows["score"].abs() < math.inf)
+    means = [values.where(lag.notna() & score.notna()).groupby(rows["record"]).transform("mean") for values in (lag, score)]
+    x, y = lag - means[0], score - means[1]
+    spread, shared = ((x * other).groupby(rows["record"]).transform("mean") for other in (x, y))
+    slope = shared / spread.where(spread > 0)
+    return rows.assign(lost_per_10=-10 * (slope + x * (y - slope * x) / spread))
+
+
 def teach_ms(folder: Path, rows: Frame) -> Frame:
     """Each row's share of the time in which its world was taught to the stores that its cell reads, from the `teach.csv` of each cell that
     wrote one. The time of calibrating a gate, which all worlds share, is not in it."""
-    prepared = {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
+    prepared = prepared_in(folder)
     taught = {}
     for record in rows["record"].unique() if prepared else ():
-        teachings = dict.fromkeys(_taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
+        teachings = dict.fromkeys(taught_by(folder / str(record), prepared))  # two parts of a memory may read one store
         if teachings:
             taught[record] = pd.concat([pd.read_csv(teaching / TAUGHT, usecols=["world", "ms"]) for teaching in teachings])
     if not taught:
@@ -281,7 +297,12 @@ def teach_ms(folder: Path, rows: Frame) -> Frame:
     return ms.reindex(pd.MultiIndex.from_frame(rows[of])).set_axis(rows.index) / items
 
 
-def _taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
+def prepared_in(folder: Path) -> dict[str, Path]:
+    """The records of a run that taught or replayed, by the ids of their cells."""
+    return {record.name: record for step in ("teach", "replay") for record in records_with(folder, dry_run=True, step=step)}
+
+
+def taught_by(record: Path, prepared: dict[str, Path]) -> list[Path]:
     """The records that taught what a record rests on, itself or by way of a replay."""
     before = [prepared[cell] for cell in read_meta(record)["needs"].values() if cell in prepared]
-    return [source for near in before for source in ([near] if (near / TAUGHT).is_file() else _taught_by(near, prepared))]
+    return [source for near in before for source in ([near] if (near / TAUGHT).is_file() else taught_by(near, prepared))]

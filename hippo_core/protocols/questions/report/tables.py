@@ -17,6 +17,7 @@ from hippo_core.results.policies import ABSTAINED, POLICIES
 from hippo_core.results.report.pages import dot_and_bar
 from hippo_core.results.report.verdicts import needed
 from hippo_core.results.statistics.paired import Comparison
+from hippo_core.suites import suite_constants
 
 CONDITION_KEY = ["condition", "regime"]
 POLICIES_NOTE = (
@@ -25,6 +26,7 @@ POLICIES_NOTE = (
 )
 SCORES = ["em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]
 RECALL_SHARES = ["recall_2", "recall_5", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5"]
+FURTHER = {"lost_per_10": "lost / 10 facts", "localisation_error": "steps off"}  # columns of few suites, and their heads
 LEAST_ITEMS, LEAST_WORLDS = 20, 2  # of a group, for a number to be shown
 SLICE_MEASURES = {"score": "answers right", "recall_1": "recall@1"}
 
@@ -53,12 +55,14 @@ def named(condition: str, regime: str) -> dict[str, Any]:
 
 def primary(rows: Frame) -> str:
     """What `score` is in these rows, found from the data: EM norm, EM raw, success (EM norm where an item has no path), or a measure that
-    the suite brings itself."""
+    the suite brings itself. Where both EMs agree with it, it is the one by which the suite is scored."""
     scored = rows[rows["score"].notna()]
     measures = {"EM norm": scored["em_norm"], "EM raw": scored["em_raw"], "success": scored["success"].fillna(scored["em_norm"])}
     same = [name for name, values in measures.items() if (scored["score"] == values).all()]
     if "success" in same and scored["success"].notna().any():
         return "success"
+    if "EM raw" in same and {suite_constants(suite).get("primary") for suite in rows["suite"].unique()} == {"em_raw"}:
+        return "EM raw"
     return same[0] if same else "the suite's own measure"
 
 
@@ -68,7 +72,7 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
     both = summaries.in_both_regimes(rows)
     scores, groups, replaced = estimates(both, CONDITION_KEY), both.groupby(CONDITION_KEY), _replaced(both)
     names = [*SCORES, "prompt_tokens", "generated_tokens", "latency_ms"]
-    names += [name for name in ("computed_tokens", *summaries.ANSWERED_BY) if name in both]
+    names += [name for name in ("computed_tokens", *summaries.ANSWERED_BY, *FURTHER) if name in both]
     means, once = groups[names].mean(), groups["shared"].max()
     tables = []
     for regime in summaries.regimes_of(both):
@@ -80,7 +84,8 @@ def conditions(rows: Frame, links: Links) -> list[dict[str, Any]]:
         ]
         notes = {note: any(line[note] for line in lines) for note in ("shared", "replaced")}
         answered_by = any(line["answered_by"] != NONE for line in lines)  # not of rows that were written before they had it
-        tables.append({"regime": regime, "lines": lines, "answered_by": answered_by, **notes})
+        further = [(name, head) for name, head in FURTHER.items() if any(line[name] != NONE for line in lines)]
+        tables.append({"regime": regime, "lines": lines, "answered_by": answered_by, "further": further, **notes})
     return tables
 
 
@@ -107,6 +112,8 @@ def _condition(name: str, regime: str, row: Row, means: Row, links: Links) -> di
         "said": quantity(means["generated_tokens"]),
         "computed": quantity(means.get("computed_tokens")),
         "latency": quantity(means["latency_ms"]),
+        "lost_per_10": share(means.get("lost_per_10"), sign=True),
+        "localisation_error": quantity(means.get("localisation_error")),
         "answered_by": summaries.answered_by(means),
     }
 

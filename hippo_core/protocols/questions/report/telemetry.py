@@ -3,16 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+from hippo_core.protocols.questions.report.gates import gate_pairs
 from hippo_core.protocols.questions.report.runs import LISTED, Run
 from hippo_core.protocols.questions.report.tables import condition_keys
-from hippo_core.results.conditions import condition_name, suite_position
+from hippo_core.results.conditions import before_sleep, condition_name, replay_cycles, suite_position
 from hippo_core.results.figures.palette import style_of
 from hippo_core.results.formatting import NONE, count, missing, percent, quantity, share, share_and_span
 from hippo_core.results.frames import Frame
 from hippo_core.results.records import read_meta, read_metrics, records_with
+from hippo_core.results.statistics.paired import Comparison
 from hippo_core.results.summaries import pair
 
 SHARES = ("recall_1", "recall_3", "recall_5", "recall_10", "replay_contribution")
+PEAK = 0.95  # of the best score: from where on a memory counts as stable
 MEANS = (*SHARES, "k_used", "trace_tokens", "recall_ms", "completion_ms", "encode_ms", "latency_ms", "store_size")
 
 
@@ -22,7 +25,7 @@ def telemetry(run: Run) -> dict[str, Any]:
     seeds = sorted({line["seed"] for line in lines})[:LISTED]
     listed = sorted((line for line in lines if line["seed"] in seeds), key=lambda line: (line["place"], line["name"], line["seed"]))
     tables = {step: [line for line in listed if line["step"] == step] for step in ("teach", "replay")}
-    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"], "own": _own(run)}
+    return {"recall": _recall(run), "gate": tables["teach"], "replay": tables["replay"], "own": _own(run), "gates": gate_pairs(run)}
 
 
 def _own(run: Run) -> list[dict[str, Any]]:
@@ -50,14 +53,25 @@ def _recall(run: Run) -> list[dict[str, Any]]:
             means = rows.reindex(columns=list(MEANS)).mean()
             columns = {column: share(means[column]) if column in SHARES else quantity(means[column]) for column in MEANS}
             line = {"place": setting, "name": style_of(name).label, "regime": regime, "requests": count(rows["requests"].sum()), **columns}
-            lines.append(line | {"delta_after_replay": _after_replay(here, name) if regime == "after_sleep" else NONE})
+            change = _after_replay(here, name) if regime == "after_sleep" else None
+            line |= {"delta_after_replay": share_and_span(change.difference, change.low, change.high, sign=True) if change else NONE}
+            lines.append(line | {"stable_after": _stable_after(here, name) if change else NONE})
     return lines
 
 
-def _after_replay(rows: Frame, name: str) -> str:
-    """The score after a replay less that before it, on the same questions, with its interval; a dash where only one was measured."""
-    change = pair(rows, (name, "after_sleep"), (name, "delayed"))
-    return f"{share(change.difference, sign=True)} ({share(change.low, sign=True)} to {share(change.high, sign=True)})" if change else NONE
+def _after_replay(rows: Frame, name: str) -> Comparison | None:
+    """The score after a sleep less that before it, on the same questions; None where only one was measured."""
+    after = (name, "after_sleep")
+    return pair(rows, after, (name, "delayed")) or pair(rows, after, (before_sleep(name), "delayed"))
+
+
+def _stable_after(rows: Frame, name: str) -> str:
+    """Time to stabilise: the fewest replay cycles, of those that were measured, whose score is PEAK of the best; 0 is before any."""
+    asleep = rows["condition"].map(lambda condition: before_sleep(condition, "replay.cycles=")) == before_sleep(name, "replay.cycles=")
+    before = (rows["regime"] == "delayed") & (rows["condition"] == before_sleep(name))
+    means = rows[before | (asleep & (rows["regime"] == "after_sleep"))].groupby(["condition", "regime"])["score"].mean()
+    scores = {replay_cycles(condition) * (regime == "after_sleep"): mean for (condition, regime), mean in means.items()}
+    return f"{min(cycles for cycles, mean in scores.items() if mean >= PEAK * max(scores.values()))} of {sorted(scores)}"
 
 
 def _prepared(run: Run, record: Path) -> dict[str, Any]:
@@ -83,7 +97,7 @@ def _gate(telemetry: dict[str, Any]) -> dict[str, str]:
     low, median, high = (share(spread[name]) for name in ("5%", "50%", "95%"))
     rates = {name: telemetry.get(name) for name in ("false_drops", "false_keeps")}  # older records have none
     return {
-        **{name: count(telemetry[name]) for name in ("attempts", "inserted", "aggregated", "refused", "evicted")},
+        **{name: count(telemetry[name]) for name in ("attempts", "inserted", "aggregated", "routed", "refused", "evicted")},
         "write_rate": percent(telemetry["write_rate"]),
         "spread": NONE if missing(spread["50%"]) else f"{median} ({low} to {high})",
         **{name: share(telemetry[name]) for name in ("precision", "recall", "pr_auc", "asked_rate")},

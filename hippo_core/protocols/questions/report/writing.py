@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from hippo_core.files import made_folder, write_bytes, write_text
-from hippo_core.protocols.questions.report import findings, items, overview, verdicts, views, warnings
+from hippo_core.protocols.questions.report import findings, gates, items, overview, verdicts, views, warnings
 from hippo_core.protocols.questions.report.contract import valid, violation_messages
 from hippo_core.protocols.questions.report.runs import TEMPLATES, Links, Run, load_run, not_listed
+from hippo_core.protocols.questions.report.tables import FURTHER
 from hippo_core.protocols.questions.report.telemetry import telemetry
 from hippo_core.results.criteria import Verdict, judge, load_criteria
 from hippo_core.results.frames import Frame
@@ -36,7 +37,7 @@ KEYS = ["model", "suite", "place", "setting", "split", "condition", "regime", "s
 SHARES = ["score", *SCORES, "abstained", *ABSTAINED, "em_raw", "em_norm", "f1", "success", "recall_1", "recall_5"]  # 0 to 1 for each answer
 RETRIEVAL = ["recall_2", "recall_20", "all_gold_5", "answer_recall_1", "answer_recall_5", "n_shown", "retrieval_ms"]
 COSTS = ["prompt_tokens", "generated_tokens", "computed_tokens", "once_tokens", "latency_ms"]
-MEASURES = [*SHARES, *RETRIEVAL, "chance", *COSTS, *ANSWERED_BY]
+MEASURES = [*SHARES, *RETRIEVAL, "chance", *COSTS, *ANSWERED_BY, *FURTHER]
 PLAIN, PACKED = "rows.csv", "rows.csv.gz"
 LARGE = 300_000  # bytes from which on it is packed
 
@@ -124,6 +125,7 @@ def _words(run: Run, judged: list[Verdict], links: dict[str, Links], settings: V
         "glance_validation": overview.preview_validation(run),
         "verdicts": verdicts.by_model(run, judged, links),
         "telemetry": telemetry(run),
+        "gate_columns": gates.COLUMNS,
         "not_measured": warnings.not_measured(run),
         "versions": overview.versions(run),
         "cells": overview.cells(run),

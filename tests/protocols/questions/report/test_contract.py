@@ -46,7 +46,7 @@ def broken(**changed):
 
 
 def test_a_good_run_keeps_all_clauses():
-    assert broken() == []
+    assert broken(longer=memory(regime="after_sleep", condition=f"{MEMORY} (replay.cycles=3)")) == []
 
 
 @pytest.mark.parametrize(

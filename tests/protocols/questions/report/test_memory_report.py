@@ -71,7 +71,7 @@ def test_what_a_memory_drew_stands_on_the_page_and_in_a_file(out):
 
 def test_a_run_without_memory_has_no_such_section(tmp_path):
     folder = fake_records.build_run(tmp_path / "executed/plain", ("episodic",), n=20)
-    assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": [], "own": []}
+    assert telemetry(load_run(folder)) == {"recall": [], "gate": [], "replay": [], "own": [], "gates": []}
     page = write_report(folder, tmp_path / "reports/plain")
     assert "Memory at work" not in page.read_text(encoding="utf-8")
     assert "\n\n## What was not measured\n" in page.with_suffix(".md").read_text(encoding="utf-8")

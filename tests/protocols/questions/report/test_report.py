@@ -155,11 +155,12 @@ def test_scores_on_validation_worlds_stand_apart_and_lead_nowhere(out):
     assert "rag_bm25" in there and "href" not in there
 
 
-def test_what_differs_in_a_number_stands_along_an_axis(tmp_path):
+def test_what_differs_in_a_number_stands_along_an_axis_and_one_condition_makes_a_report(tmp_path):
     folder = tmp_path / "run"
     for n in (8, 128, 512):
         fake_records.add_record(folder, "episodic", "memory/hei_nw", "delayed", overrides=(f"n_facts={n}",))
     page = write_report(folder, tmp_path / "report")
+    assert "Presets without a record in this run" in page.read_text() and "seed 1337" in page.read_text()
     assert 'href="#sweeps"' in page.read_text() and (tmp_path / "report/figures/sweep_1_n_facts.png").is_file()
     text = (tmp_path / "report/index.md").read_text()
     assert "## episodic along n_facts" in text and "| answers right | | n_facts = 8 | interval | n_facts = 128 |" in text
@@ -190,12 +191,6 @@ def test_a_report_never_lies_among_the_records(run):
         write_report(run, run / "report")
 
 
-def test_one_condition_alone_makes_a_report(tmp_path):
-    fake_records.add_record(tmp_path / "run", "babi", "baselines/core", "delayed", n=10)
-    page = write_report(tmp_path / "run", tmp_path / "report").read_text(encoding="utf-8")
-    assert "Presets without a record in this run" in page and "seed 1337" in page
-
-
 def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
     page = (out / "index.md").read_text(encoding="utf-8")
     [line] = re.findall(r"Presets without a record in this run: (.*)\.$", page, re.MULTILINE)
@@ -206,6 +201,7 @@ def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
     ("scores", "words"),
     [
         ({}, "EM norm"),
+        ({"suite": "semantic"}, "EM raw"),
         ({"score": 0.5}, "the suite's own measure"),
         ({"score": 0.0, "em_raw": 0.0, "em_norm": 1.0}, "EM raw"),
         ({"score": 1.0, "em_norm": 0.0, "success": 1.0}, "success"),
@@ -213,7 +209,8 @@ def test_what_was_not_measured_names_presets_that_exist_and_no_others(out):
     ],
 )
 def test_the_score_is_named_after_what_it_is(scores, words):
-    rows = fake_records.make_rows("episodic", "baselines/core", "delayed", n=10).assign(**scores)
+    rows = fake_records.make_rows("episodic", "baselines/core", "delayed", n=10)
+    rows = rows.assign(suite="episodic", em_raw=rows["score"]).assign(**scores)
     assert tables.primary(rows) == words
 
 
