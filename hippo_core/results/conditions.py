@@ -70,7 +70,7 @@ def is_control(condition: str) -> bool:
 
 def is_switched_off(condition: str) -> bool:
     """Whether a condition says in its brackets that its memory may not write, recall or sleep: an ablation, as those of the folder are."""
-    return not SWITCHED_OFF.isdisjoint(mark.replace(" ", "").casefold() for mark in _marks(condition))
+    return not SWITCHED_OFF.isdisjoint(mark.replace(" ", "").casefold() for mark in marks_of(condition))
 
 
 def is_invalid(condition: str) -> bool:
