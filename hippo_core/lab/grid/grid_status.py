@@ -118,11 +118,11 @@ def _typical(cell: Cell, history: list[Timing], same_model: bool) -> float | Non
     """The median of the cells of the same notebook and step whose work is nearest, as if their work were this cell's; None where there
     are none. Of another model: as if its weights were as large as this one's."""
     step, model = cell.parameters.get("step"), cell.parameters.get("model")
-    alike = [timing for timing in history if timing[:2] == (cell.phase, step) and (timing.model == model) == same_model]
-    if not alike:
+    similar = [timing for timing in history if timing[:2] == (cell.phase, step) and (timing.model == model) == same_model]
+    if not similar:
         return None
     work = _work(cell.experiment, cell.parameters)
-    ratios = [(work / timing.work, timing) for timing in alike]
+    ratios = [(work / timing.work, timing) for timing in similar]
     nearest = min(abs(log(ratio)) for ratio, _ in ratios)
     near = [(ratio * _weight_ratio(model, timing.model), timing.seconds) for ratio, timing in ratios if abs(log(ratio)) <= nearest]
     return median(min(seconds, START) + max(0.0, seconds - START) * ratio for ratio, seconds in near)
