@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections import Counter
 import sqlite3
 from contextlib import closing
 
@@ -142,8 +143,11 @@ def test_a_grid_adds_what_memories_need_once_and_baselines_do_not_sleep(lab_dir)
 def test_the_full_grid_runs_all_memories_and_all_of_them_together_from_the_same_stores(lab_dir):
     grid = expand("full", selection=Selection(models=("model",)))
     tests, teaches = of_step(grid, "test"), of_step(grid, "teach")
-    assert len(teaches) == 3 * (4 * 3 + 4) * 9 + 9  # ways on 5 x 5 grids for the spatial one besides
-    assert len(tests) == len(teaches) + (4 * 3 + 4) * 9 + 4 * 9  # all together, and whose traces the answers of mixed worlds need
+    counts = Counter(cell.parameters["preset"] for cell in teaches)
+    assert counts == {"memory/hei_nw": 19 * 9, "memory/sgc_rss": 20 * 9, "memory/smpd": 20 * 9}  # 18 profiles, gates, routes on 5 x 5 grids
+    asleep = [cell for cell in tests if cell.parameters["regime"] == "after_sleep"]
+    assert len(asleep) == 2 * (4 + 1 + 1) * 9  # after one cycle and after three
+    assert len(tests) - len(asleep) == 18 * 9 + 4 * 9 + len(teaches) + 9  # all together, whose traces mixed worlds need, a gate of a map
     assert {need for cell in tests for need in cell.needed} >= {cell.id for cell in teaches}
 
 
