@@ -146,7 +146,7 @@ def tested_metrics(cell: "MemoryCell", rows: "pd.DataFrame", seconds: float) -> 
     scores, parts = metrics["metrics"][cell.parameters.suite], cell.resolved.preset.parts.values()
     if cell.parameters.regime == "after_sleep":
         cycles = max(getattr(getattr(part.settings, "replay", None), "cycles", 1) for part in parts)
-        scores[f"post_{cycles}_em"] = scores["em"] if rows["replayed"].min() else None
+        scores[f"post_{cycles}_em"] = scores["em"] if rows["replayed"].astype(bool).to_numpy().all() else None
     elif cell.parameters.regime == "delayed":
         scores["pre_em"] = scores["em"]
     return metrics | {"telemetry": recall_telemetry(rows)} | map_gates(rows)
