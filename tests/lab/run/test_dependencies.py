@@ -2,8 +2,8 @@
 
 import json
 import shutil
-from collections import Counter
 import sqlite3
+from collections import Counter
 from contextlib import closing
 
 import pytest
