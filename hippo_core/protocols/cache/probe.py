@@ -153,7 +153,7 @@ def begun(answer: str, probe: Probe) -> str:
 
 
 @contextmanager
-def measured_cost(device: torch.device) -> Iterator[dict[str, float]]:
+def cost_meter(device: torch.device) -> Iterator[dict[str, float]]:
     """What runs inside takes so many `seconds`, and the process at its most `peak_mb` megabytes of memory and `gpu_peak_mb` of the GPU: NaN
     where the system does not say (only Linux resets its peak), and without a GPU."""
     cost: dict[str, float] = dict.fromkeys(("seconds", "peak_mb", "gpu_peak_mb"), math.nan)

@@ -26,7 +26,7 @@ from hippo_core.protocols.cache.corruption import Corruption
 from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.defences.learned import Repair, RepairSettings
 from hippo_core.protocols.cache.names import Format
-from hippo_core.protocols.cache.probe import Written, damaged, measured_cost, write
+from hippo_core.protocols.cache.probe import Written, damaged, cost_meter, write
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
 
@@ -87,7 +87,7 @@ class RepairTrainee:
         if random.random() >= recipe.clean:
             fault = Corruption(random.choice(recipe.kinds), 1 - random.random(), stored=recipe.stored)
         mends = step < recipe.mending * recipe.steps
-        with measured_cost(self.lm.device) as cost:
+        with cost_meter(self.lm.device) as cost:
             loss, numbers = self._learnt(drawn, fault, step, mends)
         tokens = sum(len(self.written[number].probe.reads[self.written[number].probe.gold]) for number in drawn)
         cost["tokens_per_s"] = tokens / cost["seconds"]

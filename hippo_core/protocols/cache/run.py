@@ -23,7 +23,7 @@ from hippo_core.protocols.cache.defences.base import CleanStatistics, Defence, D
 from hippo_core.protocols.cache.defences.learned import RepairSettings, save_repair
 from hippo_core.protocols.cache.defences.wiener import Priors
 from hippo_core.protocols.cache.names import UNSEEN
-from hippo_core.protocols.cache.probe import Written, damaged, measured_cost, read, write
+from hippo_core.protocols.cache.probe import Written, damaged, cost_meter, read, write
 from hippo_core.protocols.cache.probes import asked_probes, probes
 from hippo_core.protocols.cache.removal import remove
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee
@@ -170,13 +170,13 @@ def of_task(
         for name, defence in defences.items():
             repaired, repairing = repaired_once.get(name, ([], {}))
             if not repaired:
-                with measured_cost(lm.device) as repairing:
+                with cost_meter(lm.device) as repairing:
                     repaired = [tuple(map(defence.repair, of)) for of in given]
             if not defence.reads:
                 repaired_once[name] = repaired, repairing
             caches = contents(repaired)
             if caches not in scores:
-                with measured_cost(lm.device) as reading:
+                with cost_meter(lm.device) as reading:
                     scores[caches] = read(lm, written, repaired), reading
             read_scores, reading = scores[caches]
             costs = {"repair_ms": repairing["seconds"] * 1000 / len(given), "kept_bytes": kept_bytes[name]}
