@@ -26,7 +26,7 @@ from hippo_core.protocols.cache.corruption import Corruption
 from hippo_core.protocols.cache.defences.base import CleanStatistics
 from hippo_core.protocols.cache.defences.learned import Repair, RepairSettings
 from hippo_core.protocols.cache.names import Format
-from hippo_core.protocols.cache.probe import Written, damaged, cost_meter, write
+from hippo_core.protocols.cache.probe import Written, cost_meter, damaged, write
 from hippo_core.protocols.cache.probes import probes
 from hippo_core.training.train import Diverged, Log, set_rates, share_of_rate
 

@@ -23,7 +23,7 @@ from hippo_core.protocols.cache.defences.base import CleanStatistics, Defence, D
 from hippo_core.protocols.cache.defences.learned import RepairSettings, save_repair
 from hippo_core.protocols.cache.defences.wiener import Priors
 from hippo_core.protocols.cache.names import UNSEEN
-from hippo_core.protocols.cache.probe import Written, damaged, cost_meter, read, write
+from hippo_core.protocols.cache.probe import Written, cost_meter, damaged, read, write
 from hippo_core.protocols.cache.probes import asked_probes, probes
 from hippo_core.protocols.cache.removal import remove
 from hippo_core.protocols.cache.repair_training import RepairRecipe, RepairTrainee
