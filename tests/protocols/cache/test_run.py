@@ -68,6 +68,7 @@ def test_asked_for_more_than_there_is_says_so_and_measures_what_there_is(lm):
     cell = SimpleNamespace(parameters=CacheParameters(tasks=["text"], n=10**6), language_model=lm, warn=told.append)
     [drawn] = probes.asked_probes(cell, told.append).values()
     assert told == [f"text: 1,000,000 probes were asked for, its text has {len(drawn)}; n is {len(drawn)}", f"probes: {len(drawn)} of text"]
+    assert drawn == probes.probes(lm, "text", len(drawn), cell.parameters.seed, "test")
 
 
 def test_a_long_context_hides_its_needle_where_it_is_told(lm):
